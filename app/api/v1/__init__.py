@@ -1,0 +1,17 @@
+"""Version 1 of the API: one resource per file. A new one is added to the list below.
+
+A blueprint holds its whole addresses (``url_prefix="/api/v1/…"``). Under ``/api`` somebody must be known, by a bearer
+token or by the session; a token needs the scope read for reads and write for the rest, admin where
+`app/edge/context.py` says so. Errors are raised, never rendered here.
+"""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+
+from app.api.v1 import embeddings, health, settings, tokens
+
+BLUEPRINTS: tuple[APIBlueprint, ...] = (
+    embeddings.models,
+    embeddings.switches,
+    health.blueprint, settings.blueprint, tokens.blueprint)

@@ -1,0 +1,131 @@
+"""Embedding models and the switch as JSON (names settled in the README)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from apiflask import APIBlueprint
+from flask import request
+from flask.typing import ResponseReturnValue
+from flask_babel import gettext
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.core.errors import Unavailable
+from app.edge.context import actor, container
+
+if TYPE_CHECKING:
+    from app.embeddings.parts import EmbeddingParts
+
+models = APIBlueprint("embedding_models_api", __name__, url_prefix="/api/v1/embedding-models")
+switches = APIBlueprint("embedding_switches_api", __name__, url_prefix="/api/v1/embedding-switches")
+
+
+class Start(BaseModel):
+    """A wish to switch. Without ``confirm`` it is a question: the preview is answered and nothing starts.
+
+    ``epoch`` is the preview's; when the serving model has changed since, the start is refused.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    target: str = Field(max_length=300)
+    mode: Literal["side_by_side", "in_place"] = "side_by_side"
+    confirm: bool = False
+    epoch: int | None = None
+
+
+class Decision(BaseModel):
+    """What to do with documents that could not be embedded; without ``ids`` it holds for all undecided ones."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    resolution: Literal["retry", "set_aside"]
+    ids: list[int] | None = None
+    note: str | None = Field(default=None, max_length=500)
+
+
+def parts() -> EmbeddingParts:
+    """The part that runs the vectors. Raises :class:`Unavailable` where it is not installed."""
+    found = container().ai
+    if found is None:
+        raise Unavailable("ai.absent")
+    return found
+
+
+@models.get("")
+def index() -> ResponseReturnValue:
+    """Every declared model: configured or not, serving or not, kept rows; and how much is covered."""
+    ai = parts()
+    ai.switching.permit_reading(actor())
+    serving = ai.switching.serving()
+    done, total = ai.switching.coverage()
+    return {
+        "items": ai.views.profiles(serving, ai.switching.retained()),
+        "serving": None
+        if serving is None
+        else {
+            **ai.views.space(serving[1]),
+            "suspended_reason": serving[0].suspended_reason,
+            "since": serving[0].since.isoformat(),
+            "epoch": serving[0].epoch,
+            "documents_done": done,
+            "documents": total,
+        },
+    }
+
+
+@switches.post("")
+@switches.input(Start, location="json", arg_name="wish")
+def start(wish: Start) -> ResponseReturnValue:
+    """Start a switch (202), or show what it would cost (200)."""
+    ai = parts()
+    if not wish.confirm:
+        return ai.views.preview(ai.switching.preview(actor(), wish.target), wish.mode)
+    ai.switching.start(actor(), wish.target, wish.mode, wish.epoch)
+    return {"started": True, **_status(ai)}, 202
+
+
+@switches.get("/current")
+def current() -> ResponseReturnValue:
+    """The switch that is running or has failed, or idle."""
+    ai = parts()
+    ai.switching.permit_reading(actor())
+    return _status(ai)
+
+
+@switches.get("/history")
+def history() -> ResponseReturnValue:
+    """Switches, the latest first. ``limit`` (1–200) is how many."""
+    ai = parts()
+    ai.switching.permit_reading(actor())
+    limit = min(max(request.args.get("limit", 50, type=int), 1), 200)
+    return {"items": [ai.views.history(switch, gettext) for switch in ai.switching.history(limit)]}
+
+
+@switches.post("/current/resume")
+def resume() -> ResponseReturnValue:
+    """Continue a switch that failed or stands still."""
+    ai = parts()
+    ai.switching.resume(actor())
+    return _status(ai), 202
+
+
+@switches.post("/current/abandon")
+def abandon() -> ResponseReturnValue:
+    """Give up the open switch."""
+    ai = parts()
+    ai.switching.abandon(actor())
+    return _status(ai), 202
+
+
+@switches.post("/current/failures")
+@switches.input(Decision, location="json", arg_name="decision")
+def decide(decision: Decision) -> ResponseReturnValue:
+    """Retry documents that could not be embedded, or set them aside with a reason."""
+    ai = parts()
+    count = ai.switching.decide(actor(), decision.ids, decision.resolution, decision.note)
+    return {"decided": count, **_status(ai)}
+
+
+def _status(ai: EmbeddingParts) -> dict[str, Any]:
+    return ai.views.status(ai.switching.status(), gettext)

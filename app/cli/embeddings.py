@@ -1,0 +1,163 @@
+"""``flask embeddings``: the switch, its state, upkeep of vectors. A refusal exits with 1 (`seed-facts.md` 2.4)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+from app.cli.group import CommandGroup
+from app.core.contracts.actor import SYSTEM
+from app.core.errors import Unavailable
+from app.edge.context import container
+
+if TYPE_CHECKING:
+    from app.embeddings.parts import EmbeddingParts
+
+group = CommandGroup("embeddings", help="Embedding models, the switch between them, and their vectors.")
+
+FOLLOW_SECONDS = 1.0
+
+
+def parts() -> EmbeddingParts:
+    """The part that runs the vectors. Raises :class:`Unavailable` where it is not installed."""
+    found = container().ai
+    if found is None:
+        raise Unavailable("ai.absent")
+    return found
+
+
+@group.command("probe")
+@click.argument("profile")
+@click.option("--json", "as_json", is_flag=True)
+def probe(profile: str, as_json: bool) -> None:
+    """Measure a model's vectors; fails when they differ from what its profile declares."""
+    inspection = parts().switching.probe(profile)
+    shown = {
+        "profile": profile,
+        "model": inspection.named_model or inspection.info_model,
+        "dimensions": inspection.dimensions,
+        "norm": round(inspection.norm, 4),
+        "milliseconds": round(inspection.seconds * 1000),
+    }
+    _print(shown, as_json)
+
+
+@group.command("switch")
+@click.argument("profile", required=False)
+@click.option("--mode", type=click.Choice(["side_by_side", "in_place"]), default="side_by_side", show_default=True)
+@click.option("--resume", is_flag=True, help="Continue a switch that failed or stands still.")
+@click.option("--abandon", is_flag=True, help="Give up the open switch.")
+@click.option("--report-failure", is_flag=True, help="Store a refusal of the server as a failed switch.")
+@click.option("--follow", is_flag=True, help="Show the progress until the switch has ended.")
+@click.option("--json", "as_json", is_flag=True)
+def switch(
+    profile: str | None, mode: str, resume: bool, abandon: bool, report_failure: bool, follow: bool, as_json: bool
+) -> None:
+    """Start a switch to PROFILE, or continue or abandon the open one."""
+    if sum((profile is not None, resume, abandon)) != 1:
+        raise click.UsageError("Name a profile, or give --resume or --abandon: exactly one of them.")
+    ai = parts()
+    if resume:
+        ai.switching.resume(SYSTEM)
+    elif abandon:
+        ai.switching.abandon(SYSTEM)
+    else:
+        ai.switching.start(SYSTEM, str(profile), mode, report=report_failure)
+    if follow and not abandon:
+        _follow(ai)
+    else:
+        _print(_current(ai), as_json)
+
+
+@group.command("status")
+@click.option("--follow", is_flag=True, help="Show the progress until the switch has ended.")
+@click.option("--json", "as_json", is_flag=True)
+def status(follow: bool, as_json: bool) -> None:
+    """The serving model, and the switch that is running or has failed."""
+    ai = parts()
+    if follow:
+        _follow(ai)
+        return
+    shown = _current(ai)
+    serving = ai.switching.serving()
+    if serving is not None:
+        done, total = ai.switching.coverage()
+        shown = {
+            "serving": serving[0].model_key,
+            "suspended_reason": serving[0].suspended_reason,
+            "documents_done": done,
+            "documents": total,
+            **shown,
+        }
+    _print(shown, as_json)
+
+
+@group.command("prune")
+@click.option("--model-key", required=True, help="The model whose kept rows and indexes go.")
+def prune(model_key: str) -> None:
+    """Delete the kept rows of a model that does not serve."""
+    click.echo(f"{parts().upkeep.prune(model_key)} rows deleted")
+
+
+@group.command("repair")
+@click.option("--entity", help="One kind of record, such as cms.contents; all without it.")
+@click.option("--json", "as_json", is_flag=True)
+def repair(entity: str | None, as_json: bool) -> None:
+    """Embed what the serving model misses, and build its missing indexes."""
+    ai = parts()
+    outcome = ai.upkeep.repair(entity)
+    built = ai.upkeep.build_missing_indexes()
+    _print({**vars(outcome), "indexes_built": built}, as_json)
+    if outcome.failed:
+        raise SystemExit(1)
+
+
+def _current(ai: EmbeddingParts) -> dict[str, Any]:
+    return ai.views.status(ai.switching.status())
+
+
+def _print(shown: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(shown, default=str, indent=2))
+        return
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for name, value in shown.items():
+        if value not in (None, [], {}):
+            table.add_row(name.replace("_", " "), _cell(value))
+    Console().print(table)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        return "\n".join(_cell(item) for item in value)
+    if isinstance(value, dict):
+        return " ".join(f"{name}={item}" for name, item in value.items() if item is not None)
+    return str(value)
+
+
+def _follow(ai: EmbeddingParts) -> None:
+    """A live bar until nothing runs any more; exits with 1 when the switch failed."""
+    figures = TextColumn("{task.completed}/{task.total} {task.fields[eta]}")
+    columns = (TextColumn("{task.description}"), BarColumn(), figures)
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task("starting", total=None, eta="")
+        while (shown := _current(ai))["status"] == "running":
+            eta = shown["eta_seconds"]
+            progress.update(
+                task,
+                description=shown["phase"],
+                completed=shown["done"],
+                total=shown["total"] or None,
+                eta="" if eta is None else f"about {eta:.0f} s left",
+            )
+            container().clock.sleep(FOLLOW_SECONDS)
+    if shown["status"] == "failed":
+        raise click.ClickException(shown["reason"] or "the switch failed")
+    last = ai.switching.history(1)
+    if last:
+        click.echo(f"{last[0].status}: {last[0].from_key} -> {last[0].to_key}")

@@ -1,0 +1,30 @@
+"""The AI upgrade of search is this one contract (`architecture.md` 2.8).
+
+Called by `search/service.py` for each request; answered by the lexical resolver, or by the AI resolver that wraps it.
+Exactly one is wired. `search-facts` 4.1: `mode` picks the path, `cost` what may be spent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from app.core.contracts.vectors import VectorSearch
+
+Mode = Literal["auto", "basic", "orchestrated"]
+Cost = Literal["fast", "balanced", "deep"]
+
+
+@dataclass(frozen=True)
+class SearchStrategy:
+    """The components of one search. ``vectors`` None: words only. ``degraded_reason`` says why less than asked."""
+
+    mode_applied: Cost
+    vectors: VectorSearch | None
+    degraded_reason: str | None = None
+
+
+class SearchStrategyResolver(Protocol):
+    """Answers every mode and cost; never raises for what is merely absent."""
+
+    def resolve(self, mode: Mode, cost: Cost) -> SearchStrategy: ...

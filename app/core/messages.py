@@ -1,0 +1,159 @@
+"""The sentence of every error code, in English; `app/translations` holds the Italian ones (gettext, same text).
+
+A sentence says what happened, and what to do. Placeholders are the error's values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def N_(text: str) -> str:
+    """Mark a sentence for extraction; it is translated where it is shown."""
+    return text
+
+
+SENTENCES: Mapping[str, str] = {
+    # configuration
+    "configuration.invalid": N_("The configuration can't be used: %(problems)s"),
+    # input
+    "input.required": N_("This field is needed."),
+    "input.unknown_field": N_("There is no field %(field)s here."),
+    "input.choice": N_("%(value)s is none of the allowed values: %(allowed)s."),
+    "input.type": N_("The value has the wrong form: %(expected)s is expected."),
+    "input.range": N_("The number must be between %(smallest)s and %(largest)s."),
+    "input.too_long": N_("The text is too long: at most %(limit)s characters."),
+    "input.invalid": N_("Some of the input is not right; the fields say what."),
+    "input.malformed": N_("What was sent can't be read."),
+    "input.wrong": N_("The value is not one that fits here."),
+    "input.repeated": N_("%(field)s may be given once only."),
+    "input.json": N_("The body must be a JSON object."),
+    "input.read_only": N_("%(field)s can't be changed here."),
+    "input.range": N_("A whole number from %(least)s to %(most)s is expected."),
+    "input.too_far": N_("Only the first %(limit)s rows can be reached by page number; use the cursor or narrow the list."),
+    # access
+    "access.sign_in": N_("Sign in first."),
+    "access.bad_credentials": N_("User name or password is wrong."),
+    "access.token_invalid": N_("The token is unknown or was revoked; create a new one."),
+    "access.token_expired": N_("The token expired on %(date)s; create a new one."),
+    "access.user_disabled": N_("This account is disabled; ask an administrator."),
+    "access.forbidden": N_("You may not do this: the permission %(permission)s is missing."),
+    "access.scope": N_("The token lacks the scope %(scope)s."),
+    "access.csrf": N_("The form is out of date or came from another site. Load the page again and send it once more."),
+    "access.throttled": N_("Too many attempts; try again in %(retry_after)s seconds."),
+    "access.login_form": N_(
+        "A user name starts with a letter or digit and holds only small letters, digits, dot, dash, _ and @ (64 at most)."
+    ),
+    "access.login_taken": N_("There is already a user named %(login)s."),
+    "access.password_short": N_("The password is too short: at least %(shortest)s characters."),
+    "access.user_unknown": N_("There is no user named %(login)s."),
+    "access.token_unknown": N_("There is no such token of yours."),
+    "access.token_mints": N_("Tokens can't make tokens. Sign in with a browser for that, or use the command line."),
+    "access.needs_approval": N_("Your changes need approval, which this form can't ask for yet."),
+    # records
+    "record.not_found": N_("There is no such record, or you may not see it."),
+    "record.unknown_entity": N_("There is no kind of record named %(entity)s."),
+    "record.stale": N_("Somebody changed this record meanwhile: you edited revision %(sent)s, it is now %(current)s."),
+    "record.deleted": N_("This record was deleted; restore it first."),
+    "record.read_only": N_("Records of %(entity)s are made from files and can't be changed here."),
+    "page.not_found": N_("There is no such page."),
+    "page.method": N_("This address can't be used that way."),
+    "page.too_large": N_("What was sent is too large."),
+    "page.unexpected": N_("Something went wrong on our side. Nothing more was changed; the reference id finds it in the logs."),
+    "page.database_away": N_("The database does not answer. Nothing was changed; try again in a moment."),
+    # settings
+    "setting.unknown": N_("There is no setting named %(name)s."),
+    "setting.managed": N_("%(name)s is written by the program and can't be edited."),
+    "setting.locked": N_("%(name)s can't be changed now: %(reason)s"),
+    # model servers (reasons of ModelServerFailed)
+    "server.unreachable": N_("The model server %(server)s can't be reached."),
+    "server.timeout": N_("The model server %(server)s did not answer in time."),
+    "server.status": N_("The model server %(server)s answered with status %(status)s."),
+    "server.too_large": N_("The model server %(server)s refused the size of the request (status %(status)s)."),
+    "server.overloaded": N_("The model server %(server)s is overloaded (status %(status)s)."),
+    "server.malformed": N_("The model server %(server)s answered something that can't be read."),
+    "server.count": N_("The model server %(server)s returned %(got)s vectors for %(sent)s texts."),
+    "server.index": N_("The model server %(server)s returned repeated, missing or unknown positions."),
+    "server.dimensions": N_("The model server %(server)s returned vectors of %(got)s numbers instead of %(expected)s."),
+    "server.not_finite": N_("The model server %(server)s returned a vector with values that are no numbers."),
+    "server.zero": N_("The model server %(server)s returned a vector of zeros."),
+    "server.norm": N_("The model server %(server)s returned a vector of length %(norm)s where 1 is declared."),
+    "server.model": N_("The model server %(server)s answers as %(got)s, but the profile needs %(expected)s."),
+    "ai.absent": N_("The AI packages are not installed; search answers by words."),
+    # profiles and the start of a switch (seed-facts 2.5, in this order)
+    "profile.unknown": N_("There is no embedding model named %(profile)s. Known: %(known)s."),
+    "switch.already_active": N_("%(profile)s serves search already; nothing to switch."),
+    "switch.being_started": N_("Another switch is being started right now; look at its progress."),
+    "switch.not_idle": N_(
+        "A switch to %(target)s is %(status)s in phase %(phase)s. Follow it, resume it or abandon it first."
+    ),
+    "switch.not_configured": N_("%(profile)s has no server: set %(variable)s and restart."),
+    "switch.probe_failed": N_("%(profile)s could not be probed: %(reason)s"),
+    "switch.dimensions": N_(
+        "%(profile)s declares %(declared)s dimensions, but its server returns %(measured)s. Correct the profile."
+    ),
+    "switch.too_many_dimensions": N_(
+        "%(profile)s has %(dimensions)s dimensions; the vector index takes at most %(limit)s."
+    ),
+    "switch.similarity": N_("%(profile)s declares the similarity %(similarity)s; this engine takes %(accepted)s."),
+    "switch.names_no_model": N_("The server of %(profile)s does not say which model it runs."),
+    "switch.other_model": N_("The server of %(profile)s runs %(measured)s, but the profile declares %(declared)s."),
+    "switch.not_normalised": N_(
+        "%(profile)s declares vectors of length 1, but its server returns a length of %(norm)s."
+    ),
+    "switch.changed_since_preview": N_("The serving model has changed since you looked. Read the new figures first."),
+    "switch.needs_approval": N_("Your changes need approval: the new model is recorded, and whoever approves starts it."),
+    "switch.nothing_running": N_("There is no switch that is running or has failed."),
+    "switch.runs_normally": N_("The switch is running normally; resume acts on one that stands still or has failed."),
+    "switch.return_cannot_stop": N_("The way back is being rebuilt and can't be abandoned; it ends with %(target)s serving."),
+    "switch.already_activated": N_("%(target)s serves search already. Switch back instead."),
+    "switch.mode": N_("The mode must be side_by_side or in_place."),
+    # why a switch failed
+    "switch.failed.server_away": N_("The server of %(profile)s has been away since %(since)s."),
+    "switch.failed.server_changed": N_("The server of %(profile)s now answers from another model: %(detail)s"),
+    "switch.failed.decisions": N_("%(count)s documents could not be embedded and need a decision: retry them or set them aside."),
+    "switch.failed.rounds": N_("After %(rounds)s rounds %(count)s documents are still missing: %(examples)s"),
+    "switch.failed.index": N_("The index of %(entity)s could not be built: %(detail)s"),
+    "switch.failed.verify": N_("The check of %(entity)s did not hold: %(detail)s"),
+    "switch.failed.disk": N_("There is not enough room: %(needed)s bytes are needed and %(free)s are free."),
+    "switch.failed.stalled": N_("Nothing moved for %(seconds)s seconds. Is a worker running for the queue %(queue)s?"),
+    "switch.failed.unexpected": N_("A step failed for an unexpected reason (%(kind)s); resume tries it again."),
+    "switch.failed.refused": N_("The start was refused: %(detail)s"),
+    # vectors
+    "prune.serving": N_("%(profile)s serves search and can't be pruned."),
+    "prune.switch_running": N_("A switch is running or has failed; prune when it has ended."),
+    "prune.unknown": N_("There are no rows of %(profile)s."),
+    # import
+    "import.not_json": N_("The line is not a JSON object."),
+    "import.no_title": N_("The line has neither a title nor a text."),
+    "import.no_id": N_("The line has no id."),
+    "import.not_utf8": N_("The line is not valid UTF-8."),
+    "import.line_too_long": N_("The line is longer than %(limit)s bytes."),
+    "import.unknown_shape": N_("The line has none of the shapes that can be imported."),
+    "import.repeated_key": N_("The id stands in an earlier line already."),
+    "import.number_taken": N_("%(reference)s is the number of another ticket."),
+    "import.deleted": N_("The record with this id was deleted here; restore it first."),
+    # documentation
+    "documentation.unknown_audience": N_(
+        "%(file)s declares the audience %(audience)s; it must be user, developer or shared. Nothing was indexed."
+    ),
+    "documentation.unreadable": N_("The file can't be opened."),
+    "documentation.not_utf8": N_("The file is not valid UTF-8."),
+    "documentation.control_characters": N_("The file holds NUL bytes."),
+    "documentation.too_long": N_("The file is longer than %(limit)s bytes."),
+    "documentation.front_matter": N_("The front matter can't be read as YAML."),
+    "documentation.field": N_("The front matter needs %(field)s: %(expected)s."),
+    "documentation.no_title": N_("The page has neither a title nor a first heading."),
+    "documentation.not_installed": N_("The documentation is switched off in this installation."),
+}
+
+
+def sentence(code: str, values: Mapping[str, object], translate: object = None) -> str:
+    """The sentence of ``code`` with its values; an unknown code is shown as itself, so that nothing is hidden."""
+    template = SENTENCES.get(code, code)
+    if callable(translate):
+        template = str(translate(template))
+    try:
+        return template % dict(values) if values else template.replace("%%", "%")
+    except (KeyError, TypeError, ValueError):
+        return template

@@ -1,0 +1,57 @@
+"""Units of work. Opening a unit is the right to commit: one per request (edge), per job (runtime), per command.
+
+Jobs are enqueued after the commit and by name. When the queue is away the commit stands all the same: jobs are
+wake-ups only, and the scheduler sends again whatever the tables say is due (`product.md`, decision 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sqlalchemy import Engine
+from sqlalchemy.orm import Session
+
+from app.core.queue import JobQueue, Wake
+
+Isolation = Literal["READ COMMITTED", "REPEATABLE READ"]
+
+
+@dataclass
+class Unit:
+    """A database session and the wake-ups to send once it has committed."""
+
+    session: Session
+    wakes: list[Wake] = field(default_factory=list)
+
+    def wake(self, job: str, queue: str, **ids: int | str) -> None:
+        """Send ``job`` to ``queue`` after the commit; the same one is sent once."""
+        wake = Wake(job=job, queue=queue, ids=ids)
+        if wake not in self.wakes:
+            self.wakes.append(wake)
+
+
+class Units:
+    """Opens units on one engine."""
+
+    def __init__(self, engine: Engine, queue: JobQueue) -> None:
+        self.engine = engine
+        self.queue = queue
+
+    @contextmanager
+    def __call__(self, isolation: Isolation = "READ COMMITTED") -> Iterator[Unit]:
+        """Commit at the end, roll back on any error; wake-ups go out after the commit only."""
+        with self.engine.connect() as connection:
+            connection = connection.execution_options(isolation_level=isolation)
+            with Session(bind=connection, expire_on_commit=False, autoflush=True) as session:
+                unit = Unit(session)
+                try:
+                    yield unit
+                    session.commit()
+                except BaseException:
+                    session.rollback()
+                    raise
+        for wake in unit.wakes:
+            self.queue.send(wake)

@@ -1,0 +1,34 @@
+"""The two documentation corpora as read-only kinds of records."""
+
+from __future__ import annotations
+
+from app.core.registry import Entity, Field
+from app.documentation.indexer import documents
+from app.documentation.models import DocumentationPage, DocumentationText
+
+FIELDS = (
+    Field("title", "Title", required=True, translated=True, editable=False),
+    Field("body", "Text", "text", translated=True, listed=False, editable=False),
+    Field("source", "Source", editable=False),
+)
+
+
+def _corpus(corpus: str, label: str, label_plural: str) -> Entity:
+    return Entity(
+        name=f"documentation.{corpus}",
+        label=label,
+        label_plural=label_plural,
+        model=DocumentationPage,
+        translation_model=DocumentationText,
+        translations_field="texts",
+        title_field="title",
+        fields=FIELDS,
+        editable=False,
+        visible={"corpus": corpus},
+        documents=documents,
+    )
+
+
+USER = _corpus("user", "Guide page", "User guide")
+DEVELOPER = _corpus("developer", "Developer page", "Developer documentation")
+ENTITIES = (USER, DEVELOPER)

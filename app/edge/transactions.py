@@ -1,0 +1,25 @@
+"""One unit of work per request: opened here, committed after the view has answered, rolled back on any error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
+
+from app.edge.context import container
+
+Answer = TypeVar("Answer")
+
+
+def in_unit(view: Callable[..., Answer]) -> Callable[..., Answer]:
+    """Give the view the keyword ``unit``; what it returns is rendered by then, and the commit follows.
+
+    Not for views that call a model or search server: no transaction stays open meanwhile (`architecture.md` 2).
+    """
+
+    @wraps(view)
+    def in_one_unit(*args: object, **kwargs: object) -> Answer:
+        with container().units() as unit:
+            return view(*args, unit=unit, **kwargs)
+
+    return in_one_unit

@@ -1,0 +1,143 @@
+"""Builds the parts of this package from what the container hands in; what other subsystems see of it is contracts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from app.core.clock import Clock
+from app.core.config import Config
+from app.core.queue import DEFAULT, EMBEDDINGS, INDEX, SWITCH, JobQueue
+from app.core.unit import Unit, Units
+from app.embeddings.checkpoints import make_checkpoint
+from app.embeddings.chunks import EmbeddingChunks
+from app.embeddings.client import ModelServers
+from app.embeddings.consumers import SERVING, Consumers
+from app.embeddings.index_chunks import IndexChunks
+from app.embeddings.machine import Machine
+from app.embeddings.phases.activate import Activate
+from app.embeddings.phases.embeddings import Embeddings
+from app.embeddings.phases.indexes import Indexes
+from app.embeddings.phases.ports import PhaseStep
+from app.embeddings.phases.preflight import Preflight
+from app.embeddings.phases.verify import Verify
+from app.embeddings.profiles import Profile, Profiles
+from app.embeddings.switch import SettingsOfSwitch, Switching, Wakes
+from app.embeddings.synchroniser import Synchroniser
+from app.embeddings.upkeep import Upkeep
+from app.embeddings.views import SwitchViews
+from app.embeddings.watchdog import Watchdog, take_tick
+
+
+@dataclass
+class EmbeddingParts:
+    """Everything that runs the vectors; jobs, pages and commands reach it through the container."""
+
+    profiles: Profiles
+    servers: ModelServers
+    switching: Switching
+    machine: Machine
+    chunks: EmbeddingChunks
+    index_chunks: IndexChunks
+    consumers: Consumers
+    upkeep: Upkeep
+    watchdog: Watchdog
+    views: SwitchViews
+
+    @staticmethod
+    def take_tick(session: Session) -> bool:
+        """Whether this scheduler may do the tick (one at a time)."""
+        return take_tick(session)
+
+
+def make_wakes(workers: int) -> Wakes:
+    """Jobs by name. Chunks wake one job for each worker; the slot tells them apart."""
+
+    def step(unit: Unit, switch_id: int) -> None:
+        unit.wake("jobs.embeddings_switch.advance", SWITCH, switch_id=switch_id)
+
+    def chunks(unit: Unit, switch_id: int) -> None:
+        for slot in range(workers):
+            unit.wake("jobs.embeddings.embed_chunk", EMBEDDINGS, switch_id=switch_id, slot=slot)
+
+    def indexes(unit: Unit, switch_id: int) -> None:
+        unit.wake("jobs.embeddings_index.index_chunk", INDEX, switch_id=switch_id)
+
+    def consumer(unit: Unit, name: str) -> None:
+        if name == SERVING:
+            unit.wake("jobs.index_events.apply_serving", DEFAULT)
+        else:
+            unit.wake("jobs.embeddings.apply_target", EMBEDDINGS)
+
+    def tidy(unit: Unit) -> None:
+        unit.wake("jobs.upkeep.tidy", DEFAULT)
+
+    return Wakes(step, chunks, indexes, consumer, tidy)
+
+
+def build_parts(
+    config: Config,
+    units: Units,
+    queue: JobQueue,
+    clock: Clock,
+    profiles: Profiles,
+    servers: ModelServers,
+    settings: SettingsOfSwitch,
+) -> EmbeddingParts:
+    """Wire the package."""
+    checkpoint = make_checkpoint(config.changeover_crash_at)
+    wakes = make_wakes(config.embeddings_workers)
+    synchroniser = Synchroniser(units, servers, clock, checkpoint)
+    give_up = config.ai_embeddings_give_up_seconds
+    memory = config.ai_embeddings_index_memory_mb
+
+    def wake_after(unit: Unit) -> None:
+        wakes.consumer(unit, SERVING)
+        wakes.tidy(unit)
+
+    phases: dict[str, PhaseStep] = {
+        "preflight": Preflight(
+            units,
+            synchroniser,
+            checkpoint,
+            config.ai_embeddings_index_chunk_size,
+            config.ai_embeddings_rag_chunk_size,
+        ),
+        "embeddings": Embeddings(units, wakes.chunks),
+        "indexes": Indexes(units, wakes.indexes, checkpoint),
+        "verify": Verify(units, wakes.indexes, wakes.consumer),
+        "activate": Activate(checkpoint, wake_after),
+    }
+
+    def slots(profile: Profile) -> int:
+        server = config.servers.get(profile.server)
+        return min(config.embeddings_workers, server.slots if server else 1)
+
+    return EmbeddingParts(
+        profiles=profiles,
+        servers=servers,
+        switching=Switching(
+            units,
+            clock,
+            profiles,
+            servers,
+            settings,
+            wakes,
+            checkpoint,
+            config.ai_embeddings_interrupted_seconds,
+            slots,
+        ),
+        machine=Machine(units, phases, checkpoint, give_up, wakes.step),
+        chunks=EmbeddingChunks(units, synchroniser, clock, checkpoint, give_up, wakes.step),
+        index_chunks=IndexChunks(units, checkpoint, memory, wakes.step),
+        consumers=Consumers(units, synchroniser, checkpoint),
+        upkeep=Upkeep(units, profiles, servers, synchroniser, checkpoint, memory),
+        watchdog=Watchdog(
+            queue,
+            wakes,
+            set_up=lambda unit: unit.wake("jobs.upkeep.set_up", DEFAULT),
+            indexes=lambda unit: unit.wake("jobs.embeddings_index.build_missing", INDEX),
+        ),
+        views=SwitchViews(profiles),
+    )

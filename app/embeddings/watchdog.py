@@ -1,0 +1,94 @@
+"""The watchdog: what the tables say is due, and nobody holds, is woken again (`product.md`, decision 2).
+
+Losing Redis, a lost job or a dead worker is a delay of at most a lease. Wakes go only to queues that are empty: a wake
+that waits already is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from app.core.queue import DEFAULT, EMBEDDINGS, INDEX, SWITCH, JobQueue
+from app.core.unit import Unit
+from app.embeddings import activation_store as activation
+from app.embeddings import events_store as events
+from app.embeddings import ledger_store as ledger
+from app.embeddings import store
+from app.embeddings.indexes import pgvector
+from app.embeddings.switch import Wakes
+
+TICK_LOCK = 7_201_127
+STALL_SECONDS = 900
+CATCHING_UP = ("indexes", "verify", "activate")
+"""Phases in which the target's events are applied; before, the chunks read every text themselves."""
+
+
+def take_tick(session: Session) -> bool:
+    """One scheduler at a time does a tick; the lock ends with the transaction."""
+    return bool(session.scalar(text(f"select pg_try_advisory_xact_lock({TICK_LOCK})")))
+
+
+class Watchdog:
+    """Wakes what is due."""
+
+    def __init__(self, queue: JobQueue, wakes: Wakes, set_up: Callable[[Unit], None], indexes: Callable[[Unit], None]):
+        self.queue = queue
+        self.wakes = wakes
+        self.set_up = set_up
+        self.indexes = indexes
+
+    def tick(self, unit: Unit) -> None:
+        """Look at everything once; effects are wake-ups, and a failure of what stalled for too long."""
+        self._switch(unit)
+        self._consumers(unit)
+        self._upkeep(unit)
+
+    def _empty(self, queue: str) -> bool:
+        return self.queue.waiting(queue) == 0
+
+    def _switch(self, unit: Unit) -> None:
+        switch = ledger.open_switch(unit.session)
+        if switch is None or switch.status != "running":
+            return
+        if ledger.step_is_free(unit.session, switch.id) and self._empty(SWITCH):
+            self.wakes.step(unit, switch.id)
+        free = ledger.free_chunks(unit.session, switch.id, switch.phase)
+        if free and switch.phase == "embeddings" and self._empty(EMBEDDINGS):
+            self.wakes.chunks(unit, switch.id)
+        if free and switch.phase in ("indexes", "verify") and self._empty(INDEX):
+            self.wakes.indexes(unit, switch.id)
+        if ledger.seconds_without_progress(unit.session, switch.id) > STALL_SECONDS and free:
+            queue = EMBEDDINGS if switch.phase == "embeddings" else INDEX
+            values = {"seconds": STALL_SECONDS, "queue": queue}
+            ledger.fail(unit.session, switch.id, switch.epoch, "switch.failed.stalled", values)
+
+    def _consumers(self, unit: Unit) -> None:
+        switch = ledger.open_switch(unit.session)
+        consumers = {"serving": DEFAULT}
+        if switch is not None and switch.status == "running" and switch.phase in CATCHING_UP:
+            consumers["target"] = EMBEDDINGS
+        for consumer, queue in consumers.items():
+            if events.is_free(unit.session, consumer) and events.lag(unit.session, consumer, 1) and self._empty(queue):
+                self.wakes.consumer(unit, consumer)
+
+    def _upkeep(self, unit: Unit) -> None:
+        row = store.serving(unit.session)
+        if row is None:
+            if self._empty(DEFAULT):
+                self.set_up(unit)
+            return
+        built = pgvector.existing(unit.session)
+        idle = set(activation.idle_spaces(unit.session))
+        if (any(index.space_id in idle for index in built) or activation.has_expired(unit.session)) and self._empty(
+            DEFAULT
+        ):
+            self.wakes.tidy(unit)
+        if ledger.open_switch(unit.session) is None and self._empty(INDEX):
+            valid = {index.name for index in built if index.valid}
+            entities = store.entities_with_rows(unit.session, row.space_id)
+            wanted = {pgvector.index_name(row.space_id, entity) for entity in entities}
+            if wanted - valid:
+                self.indexes(unit)

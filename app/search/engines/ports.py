@@ -1,0 +1,98 @@
+"""What `search` needs of an engine. PostgreSQL answers it now; an engine on another machine answers the same.
+
+`tests/contracts/test_search_engine.py` runs on every implementation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from app.core.contracts.conditions import Filter
+from app.core.contracts.documents import WordColumns
+from app.search.matching import ParsedQuery
+
+Key = tuple[str, int]
+"""(entity, record_id)."""
+Scope = Mapping[str, Filter | None]
+"""The entities to search, each with its row filter; what is not named is not searched."""
+
+TOTAL_LIMIT = 10_000
+
+
+@dataclass(frozen=True)
+class KeywordHit:
+    """A record that has words of the question. ``locale`` is where it matches best; scores of one leg compare.
+
+    ``named``: one of the question's identifiers stands in it; such hits come before all others.
+    """
+
+    entity: str
+    record_id: int
+    locale: str
+    score: float
+    named: bool = False
+
+    @property
+    def key(self) -> Key:
+        return (self.entity, self.record_id)
+
+
+@dataclass(frozen=True)
+class KeywordLeg:
+    """The word leg: at most ``window`` hits, best first, ties by entity and id.
+
+    ``total`` counts matching records up to 10,000 (``capped`` beyond). ``known_idf_mass`` in [0, 1] is the share of
+    the question's idf that belongs to terms which the index has (`search-measured.md` 2). ``lexemes`` are the
+    question's terms as each locale's index writes them, for :meth:`SearchEngine.matching`. ``note`` says why there are
+    no words to search by (``no_terms``) or that only titles were looked at (``title_only``).
+    """
+
+    hits: Sequence[KeywordHit]
+    total: int
+    known_idf_mass: float
+    capped: bool = False
+    lexemes: Mapping[str, Sequence[str]] | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class FoundDocument:
+    """A searchable text as it stands in the engine's snapshot."""
+
+    entity: str
+    record_id: int
+    locale: str
+    title: str
+    body: str
+
+
+class SearchEngine(Protocol):
+    """Searches by words. ``session`` is a SQLAlchemy session in the search's own snapshot."""
+
+    @property
+    def words(self) -> WordColumns:
+        """The engine's own columns of a document, written with it."""
+        ...
+
+    def keyword(
+        self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, window: int
+    ) -> KeywordLeg:
+        """The best ``window`` records for any word of the question.
+
+        ``locale`` restricts records to those that have that translation. Raises :class:`app.core.errors.Invalid` for
+        a filter on an unknown field.
+        """
+        ...
+
+    def documents(self, session: Any, keys: Sequence[Key], scope: Scope) -> Sequence[FoundDocument]:
+        """Every locale of the records that are (still) inside ``scope``, for pages of results."""
+        ...
+
+    def matching(
+        self, session: Any, words: Mapping[str, AbstractSet[str]], lexemes: Mapping[str, Sequence[str]]
+    ) -> Mapping[str, AbstractSet[str]]:
+        """Which of the ``words`` (by locale, lower-cased, as written) count as terms of the question."""
+        ...

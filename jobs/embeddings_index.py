@@ -1,0 +1,22 @@
+"""Queue `embeddings-index`: one index build or one verify chunk."""
+
+from __future__ import annotations
+
+from app.core.queue import INDEX, Wake
+from jobs import runtime
+
+INDEX_CHUNK = "jobs.embeddings_index.index_chunk"
+
+
+def index_chunk(switch_id: int) -> None:
+    """Build or verify one entity, then come again for the next."""
+    parts = runtime.container()
+    if parts.ai and parts.ai.index_chunks.work(switch_id) and not runtime.STOPPING.is_set():
+        parts.queue.send(Wake(INDEX_CHUNK, INDEX, {"switch_id": switch_id}))
+
+
+def build_missing() -> None:
+    """Build indexes of the serving model that are missing (a new installation, a restore, one dropped by hand)."""
+    parts = runtime.container()
+    if parts.ai:
+        parts.ai.upkeep.build_missing_indexes()

@@ -1,0 +1,21 @@
+"""What a job needs: the container of this process, and whether the process is ending.
+
+A job loads ids and calls one service method. It may run twice, late or never: the tables say what is due.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+
+from app.container import Container, build_container
+from app.core.config import read_config
+
+STOPPING = threading.Event()
+"""Set when the worker was asked to end: long jobs give back what they hold after the batch under way."""
+
+
+@cache
+def container() -> Container:
+    """The container of this worker process, built on first use."""
+    return build_container(read_config())
