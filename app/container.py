@@ -7,11 +7,12 @@ them blocked the console starts and searches by words (`architecture.md`, deleti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
+from sqlalchemy.orm import Session
 
 from app.cms.entities import CONTENTS
 from app.cms.service import Contents
@@ -20,21 +21,29 @@ from app.core.access.tokens import Tokens
 from app.core.clock import Clock, SystemClock
 from app.core.config import Config
 from app.core.contracts.actor import Actor
+from app.core.contracts.strategy import SearchStrategyResolver
+from app.core.contracts.vectors import VectorSearch
 from app.core.crud.bulk import BulkRecords
 from app.core.crud.service import Records
 from app.core.db import make_engine
-from app.core.outbox import NoWords, Outbox
+from app.core.outbox import Outbox
 from app.core.processes.health import Health
 from app.core.queue import JobQueue, RedisQueue
 from app.core.registry import Registry
-from app.core.settings.schema import EMBEDDING_MODEL, RETAIN_PREVIOUS_DAYS, declared
+from app.core.settings.schema import EMBEDDING_MODEL, PAGE_SIZE, RETAIN_PREVIOUS_DAYS, VECTOR_ENABLED, declared
 from app.core.settings.service import Settings
 from app.core.unit import Unit, Units
 from app.sao.entities import TICKETS
+from app.search.engines.ports import SearchEngine
+from app.search.engines.postgres import PostgresEngine
+from app.search.engines.schema import RowFilters
+from app.search.resolver import LexicalResolver
+from app.search.service import Defaults, Search
 
 if TYPE_CHECKING:
     from app.documentation.service import Documentation
     from app.embeddings.client import ModelServers
+    from app.embeddings.models import SwitchFailure
     from app.embeddings.parts import EmbeddingParts
     from app.embeddings.profiles import Profiles
 
@@ -58,10 +67,15 @@ class Container:
     bulk: BulkRecords
     contents: Contents
     documentation: Documentation | None
+    word_engine: SearchEngine
+    search: Search
+    vectors: VectorSearch | None = None
     ai: EmbeddingParts | None = None
     profiles: Profiles | None = None
     model_servers: ModelServers | None = None
+    record_vectors: Callable[[Unit, str, int], object] | None = None
     strip: Callable[[Actor], object] | None = None
+    switch_failures: Callable[[int], Sequence[SwitchFailure]] | None = None
 
 
 def build_container(config: Config, *, clock: Clock | None = None, queue: JobQueue | None = None) -> Container:
@@ -71,10 +85,13 @@ def build_container(config: Config, *, clock: Clock | None = None, queue: JobQue
     engine = make_engine(config.database_url)
     units = Units(engine, queue)
     registry = Registry([CONTENTS, TICKETS])
-    outbox = Outbox(NoWords())
+    row_filters = RowFilters(registry)
+    word_engine = PostgresEngine(row_filters, clock)
+    outbox = Outbox(word_engine.words)
     documentation = _documentation(config, registry, outbox, clock)
     settings = Settings(declared(), clock)
     ai = _ai_parts(config, units, queue, clock, settings)
+    vectors = _vectors(units, settings, row_filters, ai)
     return Container(
         config=config,
         clock=clock,
@@ -91,9 +108,13 @@ def build_container(config: Config, *, clock: Clock | None = None, queue: JobQue
         bulk=BulkRecords(registry, outbox, clock),
         contents=Contents(outbox, clock),
         documentation=documentation,
+        word_engine=word_engine,
+        search=_search(units, registry, word_engine, clock, settings, vectors),
+        vectors=vectors,
         ai=ai,
         profiles=ai.profiles if ai else None,
         model_servers=ai.servers if ai else None,
+        switch_failures=_switch_failures(units) if ai else None,
     )
 
 
@@ -124,6 +145,54 @@ def _ai_parts(
     profiles = load_profiles(config)
     servers = ModelServers(profiles, config.servers, clock)
     return build_parts(config, units, queue, clock, profiles, servers, SwitchSettings(settings))
+
+
+def _switch_failures(units: Units) -> Callable[[int], Sequence[SwitchFailure]]:
+    """Documents without a vector in a space, also when its switch has ended (for the summary)."""
+    from app.embeddings import ledger_store
+
+    def failures(space_id: int) -> Sequence[SwitchFailure]:
+        with units() as unit:
+            return ledger_store.failures(unit.session, space_id)
+
+    return failures
+
+
+def _vectors(
+    units: Units, settings: Settings, row_filters: RowFilters, ai: EmbeddingParts | None
+) -> VectorSearch | None:
+    """The vector half of search; None when the package is not there."""
+    if ai is None:
+        return None
+    from app.embeddings.query import VectorQueries
+
+    return VectorQueries(
+        units, ai.servers, row_filters, lambda session: bool(settings.value(Unit(session), VECTOR_ENABLED))
+    )
+
+
+def _search(
+    units: Units,
+    registry: Registry,
+    engine: SearchEngine,
+    clock: Clock,
+    settings: Settings,
+    vectors: VectorSearch | None,
+) -> Search:
+    """Search by words, and by vectors too where there are any: exactly one resolver is wired."""
+    resolver: SearchStrategyResolver = LexicalResolver()
+    model: Callable[[Session], str | None] = _no_model
+    if vectors is not None:
+        from app.embeddings.query import serving_model
+        from app.embeddings.strategy import VectorResolver
+
+        resolver, model = VectorResolver(resolver, vectors), serving_model
+    defaults = Defaults(lambda session: int(settings.value(Unit(session), PAGE_SIZE) or 20), model)
+    return Search(units, registry, engine, resolver, clock, defaults)
+
+
+def _no_model(session: Session) -> None:
+    return None
 
 
 def _documentation(config: Config, registry: Registry, outbox: Outbox, clock: Clock) -> Documentation | None:

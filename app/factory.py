@@ -32,7 +32,6 @@ def create_app(config: Config, container: Container | None = None) -> APIFlask:
         TEMPLATES_AUTO_RELOAD=config.changeover_env == "development",
         SEND_FILE_MAX_AGE_DEFAULT=3600,
     )
-    app.json.sort_keys = False  # type: ignore[attr-defined]
     logs.init(app)
     context.init(app, Babel(), LoginManager())
     security.init(app, config)

@@ -8,6 +8,7 @@ from datetime import datetime
 from app.cms.models import Content, ContentTranslation
 from app.core.contracts.documents import Document
 from app.core.crud.lines import Foreign, ImportLine, read_foreign
+from app.core.messages import N_
 from app.core.registry import Entity, Field, Values
 
 NAME = "cms.contents"
@@ -53,8 +54,8 @@ def _first(foreign: Foreign, *names: str) -> str:
 
 CONTENTS = Entity(
     name=NAME,
-    label="Content",
-    label_plural="Contents",
+    label=N_("Content"),
+    label_plural=N_("Contents"),
     model=Content,
     translation_model=ContentTranslation,
     title_field="title",
@@ -62,14 +63,14 @@ CONTENTS = Entity(
     documents=documents,
     from_line=from_line,
     fields=(
-        Field("title", "Title", required=True, translated=True, limit=500),
-        Field("body", "Text", "text", translated=True, listed=False),
-        Field("category", "Category", required=True, limit=60),
-        Field("author", "Author", "login"),
-        Field("status", "Status", "choice", required=True, choices=STATUSES),
-        Field("valid_from", "Valid from", "datetime", listed=False),
-        Field("valid_to", "Valid until", "datetime", listed=False),
-        Field("key", "Imported as", limit=400, listed=False, editable=False),
-        Field("created_at", "Created", "datetime", listed=False, editable=False),
+        Field("title", N_("Title"), required=True, translated=True, limit=500),
+        Field("body", N_("Text"), "text", translated=True, listed=False),
+        Field("category", N_("Category"), required=True, limit=60),
+        Field("author", N_("Author"), "login"),
+        Field("status", N_("Status"), "choice", required=True, choices=STATUSES),
+        Field("valid_from", N_("Valid from"), "datetime", listed=False),
+        Field("valid_to", N_("Valid until"), "datetime", listed=False),
+        Field("key", N_("Imported as"), limit=400, listed=False, editable=False),
+        Field("created_at", N_("Created"), "datetime", listed=False, editable=False),
     ),
 )

@@ -21,7 +21,6 @@ SENTENCES: Mapping[str, str] = {
     "input.unknown_field": N_("There is no field %(field)s here."),
     "input.choice": N_("%(value)s is none of the allowed values: %(allowed)s."),
     "input.type": N_("The value has the wrong form: %(expected)s is expected."),
-    "input.range": N_("The number must be between %(smallest)s and %(largest)s."),
     "input.too_long": N_("The text is too long: at most %(limit)s characters."),
     "input.invalid": N_("Some of the input is not right; the fields say what."),
     "input.malformed": N_("What was sent can't be read."),
@@ -30,7 +29,7 @@ SENTENCES: Mapping[str, str] = {
     "input.json": N_("The body must be a JSON object."),
     "input.read_only": N_("%(field)s can't be changed here."),
     "input.range": N_("A whole number from %(least)s to %(most)s is expected."),
-    "input.too_far": N_("Only the first %(limit)s rows can be reached by page number; use the cursor or narrow the list."),
+    "input.too_far": N_("Only the first %(limit)s rows can be reached by page number; use the cursor."),
     # access
     "access.sign_in": N_("Sign in first."),
     "access.bad_credentials": N_("User name or password is wrong."),
@@ -107,6 +106,7 @@ SENTENCES: Mapping[str, str] = {
     "switch.runs_normally": N_("The switch is running normally; resume acts on one that stands still or has failed."),
     "switch.return_cannot_stop": N_("The way back is being rebuilt and can't be abandoned; it ends with %(target)s serving."),
     "switch.already_activated": N_("%(target)s serves search already. Switch back instead."),
+    "switch.choose_documents": N_("Choose at least one document first."),
     "switch.mode": N_("The mode must be side_by_side or in_place."),
     # why a switch failed
     "switch.failed.server_away": N_("The server of %(profile)s has been away since %(since)s."),
@@ -120,6 +120,8 @@ SENTENCES: Mapping[str, str] = {
     "switch.failed.unexpected": N_("A step failed for an unexpected reason (%(kind)s); resume tries it again."),
     "switch.failed.refused": N_("The start was refused: %(detail)s"),
     # vectors
+    "vectors.none_serving": N_("No embedding model serves search yet."),
+    "vectors.no_server": N_("The server of %(profile)s is not configured."),
     "prune.serving": N_("%(profile)s serves search and can't be pruned."),
     "prune.switch_running": N_("A switch is running or has failed; prune when it has ended."),
     "prune.unknown": N_("There are no rows of %(profile)s."),

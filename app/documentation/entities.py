@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from app.core.messages import N_
 from app.core.registry import Entity, Field
 from app.documentation.indexer import documents
 from app.documentation.models import DocumentationPage, DocumentationText
 
 FIELDS = (
-    Field("title", "Title", required=True, translated=True, editable=False),
-    Field("body", "Text", "text", translated=True, listed=False, editable=False),
-    Field("source", "Source", editable=False),
+    Field("title", N_("Title"), required=True, translated=True, editable=False),
+    Field("body", N_("Text"), "text", translated=True, listed=False, editable=False),
+    Field("source", N_("Source"), editable=False),
 )
 
 
@@ -29,6 +30,6 @@ def _corpus(corpus: str, label: str, label_plural: str) -> Entity:
     )
 
 
-USER = _corpus("user", "Guide page", "User guide")
-DEVELOPER = _corpus("developer", "Developer page", "Developer documentation")
+USER = _corpus("user", N_("Guide page"), N_("User guide"))
+DEVELOPER = _corpus("developer", N_("Developer page"), N_("Developer documentation"))
 ENTITIES = (USER, DEVELOPER)

@@ -149,7 +149,11 @@ def sign_in_redirect() -> Response:
 
 def _admit() -> Response | None:
     """Refuse nobody at pages and API, and tokens without the scope; permissions are the services' business."""
-    if request.endpoint is None or request.endpoint == "static":
+    if request.endpoint == "static":
+        return None
+    if request.endpoint is None:
+        if not is_api() and "Authorization" not in request.headers:
+            actor()  # who gets lost in the console keeps its frame around the error
         return None
     view = current_app.view_functions.get(request.endpoint)
     if getattr(view, "is_public", False):

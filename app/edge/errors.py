@@ -176,7 +176,13 @@ def _page(problem: Problem) -> Response:
         "signed_in": known_actor().signed_in,
     }
     template = "errors/_error.html" if is_htmx() else "errors/error.html"
-    return make_response(render_template(template, error=error), problem.status)
+    try:
+        page = render_template(template, error=error)
+    except Exception as failure:
+        log.error("error_page_failed", exc_info=failure)
+        page = f"{problem.detail} {request_id()}"
+        return Response(page, problem.status, mimetype="text/plain")
+    return make_response(page, problem.status)
 
 
 def _next(problem: Problem) -> str | None:

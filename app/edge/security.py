@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from flask import Flask, Response, request
+from flask.json.provider import DefaultJSONProvider
 from flask_wtf.csrf import CSRFProtect
 from secure import (
     CacheControl,
@@ -20,12 +22,25 @@ from secure import (
 )
 
 from app.core.config import Config
+from app.core.errors import Invalid
 
 MEGABYTE = 1024 * 1024
 LARGEST_BODY = 64 * MEGABYTE
 SESSION_LENGTH = timedelta(hours=12)
 """A session ends when it was not used for so long."""
 FORM_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+
+class BoundedJson(DefaultJSONProvider):
+    """JSON whose nesting is bounded by the reader: a body made to exhaust it is refused, not an error of ours."""
+
+    sort_keys = False
+
+    def loads(self, s: str | bytes, **kwargs: Any) -> Any:
+        try:
+            return super().loads(s, **kwargs)
+        except RecursionError:
+            raise Invalid("input.json") from None
 
 
 def init(app: Flask, config: Config) -> None:
@@ -42,6 +57,7 @@ def init(app: Flask, config: Config) -> None:
         WTF_CSRF_CHECK_DEFAULT=False,
         WTF_CSRF_TIME_LIMIT=None,
     )
+    app.json = BoundedJson(app)
     csrf = CSRFProtect()
     csrf.init_app(app)
 

@@ -6,7 +6,6 @@ httpx lives here alone. A failure is a :class:`ModelServerFailed` and one warnin
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import uuid
@@ -18,6 +17,7 @@ from typing import Literal, TypeVar
 import httpcore
 import httpx
 import numpy as np
+import structlog
 
 from app.core.clock import Clock
 from app.core.config import ServerSettings
@@ -35,7 +35,8 @@ from app.embeddings.batches import Batcher
 from app.embeddings.deadlines import DeadlineBackend, Deadlines
 from app.embeddings.identity import PROBE_TEXT, Inspection, Vectors
 from app.embeddings.limits import BatchLimit
-from app.embeddings.profiles import Profile, Profiles
+from app.embeddings.probe import ServerCheck, check_server
+from app.embeddings.profiles import Profile, Profiles, server_variable
 
 CONNECT_SECONDS = 2.0
 LARGEST_ANSWER = 64 * 1024 * 1024
@@ -45,7 +46,7 @@ _NO_SUCH_PAGE = (404, 405, 501)
 Kind = Literal["query", "passage"]
 T = TypeVar("T")
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger("embeddings")
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,14 @@ class _Call:
         values: Mapping[str, object] = MappingProxyType({}),
     ) -> ModelServerFailed:
         endpoint = self.url.partition("?")[0]
-        fields = {"service": self.server, "endpoint": endpoint, "status": status, "request_id": self.request_id}
-        log.warning("model server call failed", extra={**fields, "reason": reason})
+        log.warning(
+            "model_server.call_failed",
+            service=self.server,
+            endpoint=endpoint,
+            status=status,
+            request_id=self.request_id,
+            reason=reason,
+        )
         return ModelServerFailed(
             reason, server=self.server, request_id=self.request_id, status=status, retry_after=after, **values
         )
@@ -193,28 +200,25 @@ class EmbeddingClient:
             if method == "GET" and status in _NO_SUCH_PAGE:
                 raise _Absent
             if response.is_success:
-                return self._content(call, response, until)
-            reason = reason_of_status(status, self._start_of(response, until) if status == 400 else b"")
+                content = self._content(call, response, until, LARGEST_ANSWER)
+                if len(content) > LARGEST_ANSWER:
+                    raise call.failed("malformed", status)
+                return content
+            told = self._content(call, response, until, _LARGEST_ERROR) if status == 400 else b""
+            reason = reason_of_status(status, told)
             after = retry_after(response.headers.get("Retry-After"), self._clock.now())
             raise call.failed(reason, status, after)
 
-    def _content(self, call: _Call, response: httpx.Response, until: float) -> bytes:
+    def _content(self, call: _Call, response: httpx.Response, until: float, most: int) -> bytes:
+        """The body, broken off once it is longer than ``most`` bytes."""
         content = bytearray()
         for part in response.iter_bytes():
             content += part
-            if len(content) > LARGEST_ANSWER:
-                raise call.failed("malformed", response.status_code)
             if self._clock.monotonic() > until:
                 raise call.failed("timeout")
-        return bytes(content)
-
-    def _start_of(self, response: httpx.Response, until: float) -> bytes:
-        content = bytearray()
-        for part in response.iter_bytes():
-            content += part
-            if len(content) > _LARGEST_ERROR or self._clock.monotonic() > until:
+            if len(content) > most:
                 break
-        return bytes(content[:_LARGEST_ERROR])
+        return bytes(content)
 
 
 class ModelServers:
@@ -250,6 +254,12 @@ class ModelServers:
         """A new batcher on what was learned of the server. ``waiting``: see `Batcher`. Raises :class:`Conflict`."""
         return Batcher(self.client(profile), self.limit(profile), self._clock, waiting)
 
+    def check(self, timeout: float = 3.0) -> list[ServerCheck]:
+        """Probe the server of every configured profile, ``timeout`` seconds each, in declared order."""
+        return [
+            check_server(self.client(profile), timeout) for profile in self._profiles if profile.server in self._servers
+        ]
+
     def close(self) -> None:
         """Close the connections of this process."""
         with self._lock:
@@ -261,9 +271,7 @@ class ModelServers:
         try:
             return self._servers[profile.server]
         except KeyError:
-            variable = f'AI_EMBEDDINGS_SERVERS["{profile.server}"]'
-            if profile.server == "embeddings":
-                variable = "AI_EMBEDDINGS_URL"
+            variable = server_variable(profile.server)
             raise Conflict("switch.not_configured", profile=profile.key, variable=variable) from None
 
     def _connections(self, server: str) -> httpx.Client:

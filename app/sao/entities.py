@@ -9,6 +9,7 @@ from datetime import datetime
 from app.core.contracts.documents import Document
 from app.core.crud.lines import ImportLine, read_foreign
 from app.core.locale import LOCALES
+from app.core.messages import N_
 from app.core.registry import Entity, Field, Values
 from app.sao.models import Ticket
 from app.sao.service import ENTITY, number_new
@@ -52,8 +53,8 @@ def from_line(line: ImportLine) -> Values:
 
 TICKETS = Entity(
     name=ENTITY,
-    label="Ticket",
-    label_plural="Tickets",
+    label=N_("Ticket"),
+    label_plural=N_("Tickets"),
     model=Ticket,
     title_field="subject",
     key_field="external_id",
@@ -63,15 +64,15 @@ TICKETS = Entity(
     complete=number_new,
     from_line=from_line,
     fields=(
-        Field("number", "Number", "integer", editable=False),
-        Field("subject", "Subject", required=True, limit=300),
-        Field("description", "Description", "text", listed=False),
-        Field("locale", "Language", "choice", choices=tuple(LOCALES), listed=False),
-        Field("status", "Status", "choice", choices=STATUSES),
-        Field("priority", "Priority", "choice", choices=PRIORITIES),
-        Field("requester", "Requester", "login"),
-        Field("assignee", "Assignee", "login"),
-        Field("external_id", "Imported as", limit=400, listed=False, editable=False),
-        Field("created_at", "Created", "datetime", listed=False, editable=False),
+        Field("number", N_("Number"), "integer", editable=False),
+        Field("subject", N_("Subject"), required=True, limit=300),
+        Field("description", N_("Description"), "text", listed=False),
+        Field("locale", N_("Language"), "choice", choices=tuple(LOCALES), listed=False),
+        Field("status", N_("Status"), "choice", choices=STATUSES),
+        Field("priority", N_("Priority"), "choice", choices=PRIORITIES),
+        Field("requester", N_("Requester"), "login"),
+        Field("assignee", N_("Assignee"), "login"),
+        Field("external_id", N_("Imported as"), limit=400, listed=False, editable=False),
+        Field("created_at", N_("Created"), "datetime", listed=False, editable=False),
     ),
 )

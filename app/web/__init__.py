@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from flask import Blueprint, Flask
 
-from app.web import auth, locale, pages, people, queues, settings
+from app.web import ai, auth, documentation, locale, pages, people, queues, records, search, settings
 from app.web.filters import FILTERS
 
 BLUEPRINTS: tuple[Blueprint, ...] = (
+    ai.blueprint,
     auth.blueprint,
+    documentation.blueprint,
     locale.blueprint,
     pages.blueprint,
     people.blueprint,
     queues.blueprint,
+    records.blueprint,
+    search.blueprint,
     settings.blueprint,
 )
 
@@ -27,3 +31,4 @@ def register(app: Flask) -> None:
         app.register_blueprint(blueprint)
     app.jinja_env.filters.update(FILTERS)
     app.context_processor(pages.layout)
+    app.extensions["changeover"].strip = ai.strip

@@ -92,7 +92,7 @@ def _nav(person: Actor) -> list[dict[str, object]]:
             if (place.permission is None or person.may(place.permission)) and _is_routed(place.path)
         ]
         if items:
-            groups.append({"label": gettext(label), "items": items})
+            groups.append({"label": gettext(label), "links": items})
     return groups
 
 

@@ -13,7 +13,9 @@ from app.core.locale import LOCALES
 from app.core.registry import Entity, Field
 from app.web.record_words import badge, form_value, from_form, kind, shown, word
 
-CONTROLS: Mapping[str, str] = {"text": "textarea", "choice": "select", "datetime": "datetime-local", "integer": "number"}
+CONTROLS: Mapping[str, str] = {
+    "text": "textarea", "choice": "select", "datetime": "datetime-local", "integer": "number",
+}  # fmt: skip
 STATUS = "status"
 
 
@@ -32,7 +34,6 @@ def detail_context(entity: Entity, who: Actor, record: Record) -> dict[str, obje
     deleted = record.deleted_at is not None
     may_update = entity.editable and who.may(entity.permission("update"))
     may_delete = entity.editable and who.may(entity.permission("delete"))
-    place = {"name": entity.name, "record_id": record.id}
     status = record.fields.get(STATUS)
     return {
         "entity": entity_context(entity),
@@ -42,9 +43,9 @@ def detail_context(entity: Entity, who: Actor, record: Record) -> dict[str, obje
             "title": record.title or _("(without a title)"),
             "status": badge(status) if isinstance(status, str) else None,
             "deleted_at": record.deleted_at,
-            "edit_href": url_for("records.edit", **place) if may_update and not deleted else None,
-            "delete_action": url_for("records.delete", **place) if may_delete and not deleted else None,
-            "restore_action": url_for("records.restore", **place) if may_update and deleted else None,
+            "edit_href": _address("edit", entity, record) if may_update and not deleted else None,
+            "delete_action": _address("delete", entity, record) if may_delete and not deleted else None,
+            "restore_action": _address("restore", entity, record) if may_update and deleted else None,
             "facts": [_shown_field(item, record) for item in entity.plain_fields if _is_fact(entity, item)],
             "plain_fields": [
                 _shown_field(item, record) for item in entity.plain_fields if item.kind == "text"
@@ -54,6 +55,10 @@ def detail_context(entity: Entity, who: Actor, record: Record) -> dict[str, obje
             "updated_at": record.updated_at,
         },
     }
+
+
+def _address(view: str, entity: Entity, record: Record) -> str:
+    return url_for(f"records.{view}", name=entity.name, record_id=record.id)
 
 
 def _is_fact(entity: Entity, item: Field) -> bool:
@@ -146,13 +151,12 @@ def edit_context(
 ) -> dict[str, object]:
     """``sent`` are the values to show; ``errors`` are the service's, by path; ``record`` None while creating."""
     by_control = {_control(path): text for path, text in errors.items()}
-    place = {"name": entity.name, "record_id": record.id} if record else {}
-    detail = url_for("records.detail", **place) if record else None
+    detail = _address("detail", entity, record) if record else None
     return {
         "entity": entity_context(entity),
         "record": {"title": record.title if record else "", "detail_href": detail, "is_new": record is None},
         "form": {
-            "action": url_for("records.edit", **place) if record else url_for("records.new", name=entity.name),
+            "action": _address("edit", entity, record) if record else url_for("records.new", name=entity.name),
             "revision": record.revision if record else "",
             "cancel_href": detail or url_for("records.index", name=entity.name),
             "errors": [

@@ -10,6 +10,7 @@ from flask import url_for
 from flask_babel import gettext as _
 
 from app.core.contracts.actor import Actor
+from app.core.crud.query import SYSTEM_FIELDS
 from app.core.crud.serialise import Record
 from app.core.crud.service import RecordPage
 from app.core.registry import Entity, Field
@@ -81,7 +82,7 @@ def list_context(entity: Entity, who: Actor, ask: ListAsk, found: RecordPage) ->
 
 def _columns(entity: Entity) -> list[Field]:
     listed = [item for item in entity.fields if item.listed]
-    return [*listed, Field("updated_at", "Changed", "datetime")]
+    return [*listed, SYSTEM_FIELDS["updated_at"]]
 
 
 def _column(entity: Entity, item: Field, sort: str, ask: ListAsk) -> dict[str, object]:

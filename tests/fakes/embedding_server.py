@@ -21,7 +21,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
@@ -203,7 +203,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         fake, behaviour = self.fake, self.fake.behaviour
         if self.path == "/control":
-            self._send(200, json.dumps(asdict(fake.counters)).encode())
+            self._send(200, json.dumps(vars(fake.counters)).encode())
         elif self.path == "/health":
             self._send(200, b"{}")
         elif self.path == "/info" and behaviour.info:

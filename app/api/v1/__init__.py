@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from apiflask import APIBlueprint
 
-from app.api.v1 import embeddings, health, settings, tokens
+from app.api.v1 import embeddings, health, records, search, settings, tokens
 
 BLUEPRINTS: tuple[APIBlueprint, ...] = (
     embeddings.models,
     embeddings.switches,
-    health.blueprint, settings.blueprint, tokens.blueprint)
+    health.blueprint,
+    records.blueprint,
+    search.blueprint,
+    settings.blueprint,
+    tokens.blueprint,
+)

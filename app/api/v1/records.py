@@ -29,7 +29,7 @@ Body = dict[str, object]
 @blueprint.get("/select/<module>/<name>")
 @in_unit
 def select(module: str, name: str, *, unit: Unit) -> ResponseReturnValue:
-    """One page of a list: ``q``, ``filter`` (a JSON object of equalities), ``sort``, ``page`` or ``cursor``, ``size``."""
+    """One page: ``q``, ``filter`` (a JSON object of equalities), ``sort``, ``page`` or ``cursor``, ``size``."""
     found = container().records.page(unit, actor(), f"{module}.{name}", _asked())
     return {
         "items": [to_json(record) for record in found.records],
@@ -115,7 +115,10 @@ def _json_object(text: str) -> Body:
 
 
 def _body() -> Body:
-    value = request.get_json()
+    try:
+        value = request.get_json()
+    except RecursionError:
+        raise Invalid("input.json") from None
     if not isinstance(value, dict):
         raise Invalid("input.json")
     return value

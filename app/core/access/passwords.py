@@ -19,7 +19,7 @@ def hash_password(password: str) -> str:
 
 
 def verify_password(stored: str | None, password: str) -> bool:
-    """Whether ``password`` is the one of ``stored``. Without a stored hash it costs the same time and is never right."""
+    """Whether ``password`` is that of ``stored``. Without a stored hash it costs the same time and is never right."""
     try:
         right = _hasher.verify(stored or _NOBODY, password[:LIMIT])
     except (VerificationError, InvalidHashError):

@@ -42,7 +42,7 @@ class Tokens:
         if not scopes or unknown:
             raise Invalid("input.choice", path="scopes", value=", ".join(unknown), allowed=", ".join(SCOPES))
         if not 1 <= days <= LONGEST_DAYS:
-            raise Invalid("input.range", path="days", smallest=1, largest=LONGEST_DAYS)
+            raise Invalid("input.range", path="days", least=1, most=LONGEST_DAYS)
         secret = PREFIX + secrets.token_urlsafe(32)
         token = ApiToken(
             user_id=user.id,

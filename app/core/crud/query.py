@@ -10,6 +10,7 @@ from datetime import datetime
 
 from app.core.crud.validation import Scalar, read_value
 from app.core.errors import Invalid
+from app.core.messages import N_
 from app.core.registry import Entity, Field
 
 SIZE, MOST = 25, 200
@@ -17,10 +18,10 @@ DEEPEST = 10_000
 """Rows that can be reached by page number; what lies deeper is reached by cursor."""
 
 SYSTEM_FIELDS = {
-    "id": Field("id", "Id", "integer", editable=False),
-    "revision": Field("revision", "Revision", "integer", editable=False),
-    "created_at": Field("created_at", "Created", "datetime", editable=False),
-    "updated_at": Field("updated_at", "Changed", "datetime", editable=False),
+    "id": Field("id", N_("Id"), "integer", editable=False),
+    "revision": Field("revision", N_("Revision"), "integer", editable=False),
+    "created_at": Field("created_at", N_("Created"), "datetime", editable=False),
+    "updated_at": Field("updated_at", N_("Changed"), "datetime", editable=False),
 }
 
 

@@ -134,9 +134,12 @@ class Rules:
         told = {problem.path for problem in problems}
         columns = self.entity.model.__table__.columns
         for item in self.plain.values():
-            given = item.name in clean.fields or item.name in told
-            if item.required and not given and columns[item.name].server_default is None:
+            if item.name in clean.fields or item.name in told or columns[item.name].server_default is not None:
+                continue
+            if item.required:
                 problems.append(Invalid("input.required", path=item.name))
+            elif item.kind in ("string", "text", "login") and not columns[item.name].nullable:
+                clean.fields[item.name] = ""
         if not self.translated:
             return
         present = {code: texts for code, texts in clean.translations.items() if texts is not None}

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import delete, select, tuple_
+from sqlalchemy import BindParameter, ClauseElement, bindparam, delete, select, tuple_
 from sqlalchemy import insert as plain_insert
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.orm import Session
+from sqlalchemy.sql import visitors
 
 from app.core.contracts.documents import Document
 from app.core.documents.models import IndexEvent, SearchDocument
 from app.core.documents.text import clean_text, is_embeddable, text_hash
 
 KEY = ("entity", "record_id", "locale")
-CHUNK = 500
 
 
 def upsert(session: Session, document: Document, words: Mapping[str, Any]) -> None:
@@ -30,15 +30,67 @@ def upsert(session: Session, document: Document, words: Mapping[str, Any]) -> No
 
 
 def upsert_many(session: Session, rows: Sequence[tuple[Document, Mapping[str, Any]]]) -> None:
-    """`upsert` for many documents with the same columns in one statement per 500 of them."""
-    for start in range(0, len(rows), CHUNK):
-        part = [
-            {"entity": item.entity, "record_id": item.record_id, "locale": item.locale, **_columns(item, words)}
-            for item, words in rows[start : start + CHUNK]
-        ]
-        statement = insert(SearchDocument).values(part)
-        changed = {name: statement.excluded[name] for name in part[0] if name not in KEY}
-        session.execute(statement.on_conflict_do_update(index_elements=KEY, set_=changed))
+    """`upsert` for many documents, as one statement per shape of the engine's expressions, executed for all of them.
+
+    One statement with the values of all rows would be compiled anew each time, at three times the cost (measured on
+    1,500 documents).
+    """
+    shapes: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for item, words in rows:
+        values = {"entity": item.entity, "record_id": item.record_id, "locale": item.locale, **_columns(item, words)}
+        shapes.setdefault(_shape(values), []).append(values)
+    for alike in shapes.values():
+        session.connection().execute(_upsert_like(alike[0]), [_parameters(values) for values in alike])
+
+
+def _shape(values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Equal for rows that differ in values only: column names, and what their expressions are made of."""
+    return tuple((name, *map(_kind, _parts(value))) for name, value in values.items())
+
+
+def _parts(value: Any) -> list[Any]:
+    return list(visitors.iterate(value)) if isinstance(value, ClauseElement) else []
+
+
+def _kind(part: Any) -> tuple[Any, ...]:
+    """What one part of an expression is; a value is any value (the names of values are random)."""
+    if isinstance(part, BindParameter):
+        return ("value",)
+    return part.__visit_name__, getattr(part, "name", ""), getattr(part, "text", "")
+
+
+def _values_in(expression: ClauseElement) -> list[BindParameter[Any]]:
+    return [part for part in _parts(expression) if isinstance(part, BindParameter)]
+
+
+def _upsert_like(values: Mapping[str, Any]) -> Insert:
+    """The statement of rows shaped like ``values``, with a named parameter in place of each value."""
+    columns: dict[str, Any] = {}
+    for name, value in values.items():
+        if not isinstance(value, ClauseElement):
+            columns[name] = bindparam(f"{name}_", type_=SearchDocument.__table__.c[name].type)
+            continue
+        named = {id(part): bindparam(f"{name}_{n}", type_=part.type) for n, part in enumerate(_values_in(value))}
+        columns[name] = _replaced(value, named)
+    statement = insert(SearchDocument).values(columns)
+    changed = {name: statement.excluded[name] for name in values if name not in KEY}
+    return statement.on_conflict_do_update(index_elements=KEY, set_=changed)
+
+
+def _replaced(expression: Any, named: Mapping[int, BindParameter[Any]]) -> Any:
+    """``expression`` with each value exchanged for its named parameter."""
+    exchange: Any = lambda part, **kw: named.get(id(part))  # noqa: E731 - the library's protocol takes no plain def
+    return visitors.replacement_traverse(expression, {}, exchange)
+
+
+def _parameters(values: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, ClauseElement):
+            found |= {f"{name}_{n}": part.effective_value for n, part in enumerate(_values_in(value))}
+        else:
+            found[f"{name}_"] = value
+    return found
 
 
 def _columns(document: Document, words: Mapping[str, Any]) -> dict[str, Any]:

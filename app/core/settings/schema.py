@@ -114,7 +114,7 @@ class SettingDefinition:
         if isinstance(value, bool) or not isinstance(value, int):
             raise Invalid("input.type", path=self.name, expected="1, 2, 3 …")
         if not self.smallest <= value <= self.largest:
-            raise Invalid("input.range", path=self.name, smallest=self.smallest, largest=self.largest)
+            raise Invalid("input.range", path=self.name, least=self.smallest, most=self.largest)
         return value
 
     def _text(self, value: object) -> str:

@@ -26,7 +26,7 @@ class Change:
 def stored(session: Session, names: Collection[str]) -> Mapping[str, Any]:
     """The stored values among ``names``; a name that holds its default is missing."""
     rows = session.execute(select(Setting.name, Setting.value).where(Setting.name.in_(names)))
-    return {name: value for name, value in rows}
+    return {row.name: row.value for row in rows}
 
 
 def changes(session: Session) -> Mapping[str, Change]:

@@ -77,9 +77,7 @@ class SearchEngine(Protocol):
         """The engine's own columns of a document, written with it."""
         ...
 
-    def keyword(
-        self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, window: int
-    ) -> KeywordLeg:
+    def keyword(self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, window: int) -> KeywordLeg:
         """The best ``window`` records for any word of the question.
 
         ``locale`` restricts records to those that have that translation. Raises :class:`app.core.errors.Invalid` for

@@ -6,9 +6,6 @@ brings it near BM25 (`postgres.md`, "Words"). Whatever is spelt by a user goes i
 
 from __future__ import annotations
 
-import json
-import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -27,62 +24,28 @@ from sqlalchemy import (
     literal,
     or_,
     select,
-    text,
     true,
     tuple_,
     union_all,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
+from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY, distinct_on
 from sqlalchemy.orm import Session, aliased
 
 from app.core.clock import Clock
 from app.core.contracts.documents import WordColumns
 from app.core.documents.models import SearchDocument
 from app.core.locale import LOCALES
-from app.search.engines.ports import TOTAL_LIMIT, FoundDocument, KeywordHit, KeywordLeg, Key, Scope
-from app.search.engines.ranking import Candidate, LocaleTerms, Statistics, known_idf_mass, ranked
+from app.search.engines.ports import TOTAL_LIMIT, FoundDocument, Key, KeywordHit, KeywordLeg, Scope
+from app.search.engines.postgres_words import EVEN, Counts, lexemes, measured, quoted
+from app.search.engines.ranking import (
+    LocaleTerms,
+    in_every_locale,
+    known_idf_mass,
+    ranked,
+    significant,
+)
 from app.search.engines.schema import PostgresWords, RowFilters, configuration
-from app.search.matching import ParsedQuery, Term
-
-WEIGHTS = [0.4, 0.4, 0.4, 1.0]
-"""Of the classes D, C, B, A: a word of the title counts 2.5 times one of the body."""
-CANDIDATES = 2
-"""How many times the window is ranked with idf."""
-
-
-COUNTS_SECONDS = 60.0
-
-LEXEMES = """
-select l.code, w.place, x.lexeme
-from unnest(cast(:codes as text[]), cast(:configurations as text[])) as l (code, configuration)
-cross join unnest(cast(:words as text[])) with ordinality as w (word, place)
-cross join lateral unnest(tsvector_to_array(to_tsvector(cast(l.configuration as regconfig), w.word))) as x (lexeme)
-order by l.code, w.place, x.lexeme
-"""
-LEXEME_COUNTS = """
-select l.locale, l.lexeme, (select count(*) from search_documents d
-    where d.words @@ cast(l.query as tsquery) and d.locale = l.locale and d.entity = any(:entities))
-from unnest(cast(:locales as text[]), cast(:lexemes as text[]), cast(:queries as text[])) as l (locale, lexeme, query)
-union all
-select '', i.word, (select count(*) from search_documents d
-    where d.identifiers @> array[i.word] and d.entity = any(:entities))
-from unnest(cast(:identifiers as text[])) as i (word)
-"""
-DOCUMENT_COUNTS = "select locale, count(*) from search_documents where entity = any(:entities) group by locale"
-MEASURES = """
-select d.entity, d.record_id, d.locale,
-    ts_rank(cast(:weights as real[]), d.words, q.every, 0) / nullif(ts_rank(cast(:weights as real[]), d.words, q.every, 2), 0),
-    array(select ts_rank(cast(:weights as real[]), d.words, cast(one.query as tsquery), 0)
-        from jsonb_array_elements_text(q.single) with ordinality as one (query, place) order by one.place),
-    array(select unnest(d.identifiers) intersect select unnest(cast(:identifiers as text[])))
-from unnest(cast(:entities as text[]), cast(:ids as bigint[]), cast(:locales as text[])) with ordinality
-    as c (entity, record_id, locale, place)
-join search_documents d on (d.entity, d.record_id, d.locale) = (c.entity, c.record_id, c.locale)
-left join (select code, cast(every as tsquery) as every, cast(single as jsonb) as single
-    from unnest(cast(:codes as text[]), cast(:every as text[]), cast(:single as text[])) as u (code, every, single)) q
-    on q.code = d.locale
-order by c.place
-"""
+from app.search.matching import ParsedQuery
 
 
 class PostgresEngine:
@@ -90,9 +53,8 @@ class PostgresEngine:
 
     def __init__(self, filters: RowFilters, clock: Clock) -> None:
         self._filters = filters
-        self._clock = clock
+        self._counts = Counts(clock)
         self._words = PostgresWords()
-        self._documents: dict[tuple[str, ...], tuple[float, Mapping[str, int]]] = {}
 
     @property
     def words(self) -> WordColumns:
@@ -103,13 +65,14 @@ class PostgresEngine:
         self, session: Session, query: ParsedQuery, scope: Scope, locale: str | None, window: int
     ) -> KeywordLeg:
         """See :meth:`app.search.engines.ports.SearchEngine.keyword`."""
-        terms = _lexemes(session, query.terms)
-        if not terms and not query.identifiers:
+        spelt = lexemes(session, query.terms)
+        terms = significant(spelt)
+        found = self._candidates(session, query, scope, locale, terms, window)
+        if not found and not query.identifiers and not in_every_locale(spelt):
             return self._titles(session, query, scope, locale, window)
-        statistics = self._statistics(session, list(scope), terms, query.identifiers)
-        found = self._candidates(session, query, scope, locale, terms, window * CANDIDATES)
-        candidates = _measured(session, found, terms, query.identifiers)
-        hits = ranked(candidates, terms, statistics)[:window]
+        statistics = self._counts.statistics(session, list(scope), terms, query.identifiers)
+        candidates = measured(session, found, terms, query.identifiers)
+        hits = ranked(candidates, terms, statistics)
         return KeywordLeg(
             hits=hits,
             total=min(found[0].total, TOTAL_LIMIT) if found else 0,
@@ -144,40 +107,8 @@ class PostgresEngine:
                 continue
             word = func.unnest(cast(sorted(asked), ARRAY(Text))).column_valued("word")
             vector = func.to_tsvector(cast(configuration(code), REGCONFIG), word)
-            found[code] = frozenset(
-                session.scalars(select(word).where(vector.bool_op("@@")(_query(lexemes[code]))))
-            )
+            found[code] = frozenset(session.scalars(select(word).where(vector.bool_op("@@")(_query(lexemes[code])))))
         return found
-
-    def _statistics(
-        self, session: Session, entities: Sequence[str], terms: Mapping[str, LocaleTerms], identifiers: Sequence[str]
-    ) -> Statistics:
-        pairs = [(code, lexeme) for code, words in terms.items() for lexeme in words]
-        counted = session.execute(
-            text(LEXEME_COUNTS),
-            {
-                "entities": list(entities),
-                "locales": [code for code, _ in pairs],
-                "lexemes": [lexeme for _, lexeme in pairs],
-                "queries": [_quoted(lexeme) for _, lexeme in pairs],
-                "identifiers": list(identifiers),
-            },
-        ).all()
-        return Statistics(
-            documents=self._document_counts(session, entities),
-            lexemes={(code, word): count for code, word, count in counted if code},
-            identifiers={word: count for code, word, count in counted if not code},
-        )
-
-    def _document_counts(self, session: Session, entities: Sequence[str]) -> Mapping[str, int]:
-        """Documents by locale, at most a minute old: idf needs the order of magnitude only."""
-        key = tuple(sorted(entities))
-        at, counts = self._documents.get(key, (-math.inf, {}))
-        if self._clock.monotonic() - at > COUNTS_SECONDS:
-            rows = session.execute(text(DOCUMENT_COUNTS), {"entities": list(key)})
-            counts = {code: count for code, count in rows}
-            self._documents[key] = (self._clock.monotonic(), counts)
-        return counts
 
     def _titles(
         self, session: Session, query: ParsedQuery, scope: Scope, locale: str | None, window: int
@@ -219,11 +150,13 @@ class PostgresEngine:
     ) -> Sequence[Any]:
         """The best ``limit`` records by `ts_rank`, in their best locale each; ``total`` counts all that match."""
         conditions = and_(self._filters.scope(scope), _has_locale(locale))
-        matched = union_all(
-            *(_arm(code, terms.get(code), query.identifiers, conditions) for code in LOCALES)
-        ).cte("matched")
+        matched = union_all(*(_arm(code, terms.get(code), query.identifiers, conditions) for code in LOCALES)).cte(
+            "matched"
+        )
         best = _best_locale(matched)
-        counted = select(func.count()).select_from(select(literal(1)).select_from(best).limit(TOTAL_LIMIT + 1).subquery())
+        counted = select(func.count()).select_from(
+            select(literal(1)).select_from(best).limit(TOTAL_LIMIT + 1).subquery()
+        )
         order = (best.c.named.desc(), best.c.complete.desc(), best.c.score.desc(), best.c.entity, best.c.record_id)
         statement = select(best, counted.scalar_subquery().label("total")).order_by(*order).limit(limit)
         return session.execute(statement).all()
@@ -231,32 +164,35 @@ class PostgresEngine:
 
 def _arm(
     code: str, words: LocaleTerms | None, identifiers: Sequence[str], conditions: ColumnElement[bool]
-) -> Select[Any]:
+) -> Select[*tuple[Any, ...]]:
     """The rows of one locale that have any of its lexemes or one of the identifiers."""
     named: ColumnElement[bool] = false()
     if identifiers:
         named = SearchDocument.identifiers.bool_op("&&")(cast(list(identifiers), ARRAY(Text)))
-    wanted, score, complete = named, cast(literal(0), Float), named
+    wanted: ColumnElement[bool] = named
+    score: ColumnElement[float] = cast(literal(0), Float)
+    complete: ColumnElement[bool] = false()
     if words:
         anything = SearchDocument.words.bool_op("@@")(_query(words))
         wanted = or_(anything, named)
-        score = func.ts_rank(cast(WEIGHTS, ARRAY(Float(24))), SearchDocument.words, _query(words), 1)
+        score = func.ts_rank(cast(EVEN, ARRAY(Float(24))), SearchDocument.words, _query(words), 1)
         complete = SearchDocument.words.bool_op("@@")(_query(words, " & ")) if len(words) <= 2 else true()
-    return select(
+    arm: Select[*tuple[Any, ...]] = select(
         SearchDocument.entity,
         SearchDocument.record_id,
         SearchDocument.locale,
         named.label("named"),
         complete.label("complete"),
         score.label("score"),
-    ).where(SearchDocument.locale == code, wanted, conditions)
+    )
+    return arm.where(SearchDocument.locale == code, wanted, conditions)
 
 
 def _best_locale(matched: CTE) -> CTE:
     c = matched.c
     return (
         select(matched)
-        .distinct(c.entity, c.record_id)
+        .ext(distinct_on(c.entity, c.record_id))
         .order_by(c.entity, c.record_id, c.named.desc(), c.complete.desc(), c.score.desc(), c.locale)
         .cte("best")
     )
@@ -267,60 +203,17 @@ def _has_locale(locale: str | None) -> ColumnElement[bool]:
     if locale is None:
         return true()
     other = aliased(SearchDocument)
-    return exists().where(
-        other.entity == SearchDocument.entity,
-        other.record_id == SearchDocument.record_id,
-        other.locale == locale,
-    ).correlate(SearchDocument)
+    return (
+        exists()
+        .where(
+            other.entity == SearchDocument.entity,
+            other.record_id == SearchDocument.record_id,
+            other.locale == locale,
+        )
+        .correlate(SearchDocument)
+    )
 
 
 def _query(words: Sequence[str] | LocaleTerms, junction: str = " | ") -> ColumnElement[Any]:
     """A tsquery of lexemes (``x:*`` stays a prefix), each quoted, so that none can be an operator."""
-    return cast(junction.join(_quoted(word) for word in words), TSQUERY)
-
-
-def _quoted(lexeme: str) -> str:
-    word, prefix = (lexeme.removesuffix(":*"), ":*") if lexeme.endswith(":*") else (lexeme, "")
-    return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'" + prefix
-
-
-def _lexemes(session: Session, terms: Sequence[Term]) -> dict[str, dict[str, int]]:
-    """Each locale's lexemes of the terms, with the place of the term that gave them; stop words give none."""
-    if not terms:
-        return {}
-    rows = session.execute(
-        text(LEXEMES),
-        {
-            "codes": list(LOCALES),
-            "configurations": [configuration(code) for code in LOCALES],
-            "words": [term.text for term in terms],
-        },
-    )
-    found: dict[str, dict[str, int]] = defaultdict(dict)
-    for code, place, word in rows:
-        found[code].setdefault(f"{word}:*" if terms[place - 1].prefix else word, place - 1)
-    return dict(found)
-
-
-def _measured(
-    session: Session, found: Sequence[Any], terms: Mapping[str, LocaleTerms], identifiers: Sequence[str]
-) -> list[Candidate]:
-    """The candidates with each lexeme's saturated frequency, their length, and the identifiers they have."""
-    rows = session.execute(
-        text(MEASURES),
-        {
-            "weights": WEIGHTS,
-            "entities": [row.entity for row in found],
-            "ids": [row.record_id for row in found],
-            "locales": [row.locale for row in found],
-            "codes": list(terms),
-            "every": [" | ".join(map(_quoted, words)) for words in terms.values()],
-            "single": [json.dumps([_quoted(word) for word in words]) for words in terms.values()],
-            "identifiers": list(identifiers),
-        },
-    )
-    complete = {(row.entity, row.record_id): row.complete for row in found}
-    return [
-        Candidate(entity, record_id, locale, complete[entity, record_id], float(length or 0), ranks, named)
-        for entity, record_id, locale, length, ranks, named in rows
-    ]
+    return cast(junction.join(quoted(word) for word in words), TSQUERY)

@@ -1,4 +1,4 @@
-"""How the candidates of an engine are ordered by the words they have. Pure: counts in, order out."""
+"""How the candidates of an engine are ordered by the words they have: BM25. Pure: counts in, order out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ LocaleTerms = Mapping[str, int]
 """A locale's lexemes of a question, each with the place of the term it came from."""
 ALL_TERMS_FIRST = 2
 """Up to so many significant terms, hits that have them all come first (`search-measured.md` 1)."""
-LENGTH_WEIGHT = 0.75
+K1 = 1.2
+B = 0.75
+TITLE_BONUS = 0.5
+"""A word of the title counts as half an occurrence more."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +35,15 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A row that matches. ``ranks`` has a saturated frequency for each of its locale's lexemes, in their order;
-    ``length`` in words; ``identifiers`` are those of the question that stand in it."""
+    """A row that matches. ``frequencies`` has the occurrences of each of its locale's lexemes, in their order, with the
+    title's bonus; ``length`` in words; ``identifiers`` are those of the question that stand in it."""
 
     entity: str
     record_id: int
     locale: str
     complete: bool
     length: float
-    ranks: Sequence[float]
+    frequencies: Sequence[float]
     identifiers: Sequence[str] = ()
 
 
@@ -67,13 +70,13 @@ def ranked(
     return sorted(hits, key=lambda hit: (not hit.named, -hit.score, hit.entity, hit.record_id))
 
 
-def _score(
-    one: Candidate, weights: Sequence[float], average: Mapping[str, float], statistics: Statistics
-) -> float:
-    words = sum(weight * rank for weight, rank in zip(weights, one.ranks, strict=False))
+def _score(one: Candidate, weights: Sequence[float], average: Mapping[str, float], statistics: Statistics) -> float:
     longer = one.length / average[one.locale] if average[one.locale] else 1.0
-    named = sum(statistics.identifier_idf(identifier) for identifier in one.identifiers)
-    return words / math.sqrt(1 - LENGTH_WEIGHT + LENGTH_WEIGHT * longer) + named
+    damping = K1 * (1 - B + B * longer)
+    words = sum(
+        weight * count * (K1 + 1) / (count + damping) for weight, count in zip(weights, one.frequencies, strict=False)
+    )
+    return words + sum(statistics.identifier_idf(identifier) for identifier in one.identifiers)
 
 
 def _average_lengths(candidates: Sequence[Candidate]) -> dict[str, float]:
@@ -83,31 +86,32 @@ def _average_lengths(candidates: Sequence[Candidate]) -> dict[str, float]:
     return {code: sum(values) / len(values) for code, values in lengths.items()}
 
 
-def known_idf_mass(
-    terms: Mapping[str, LocaleTerms], identifiers: Sequence[str], statistics: Statistics
-) -> float:
-    """The share, in [0, 1], of the question's idf whose terms the index has, in the locale that has most of it.
-
-    Terms that are stop words in any locale say nothing about the language of a question and don't count
-    (`seed-facts.md` 5.1, "significant").
-    """
-    places = [set(words.values()) for words in terms.values()]
-    significant = set.intersection(*places) if places else set()
+def known_idf_mass(terms: Mapping[str, LocaleTerms], identifiers: Sequence[str], statistics: Statistics) -> float:
+    """The share, in [0, 1], of the question's idf whose terms the index has, in the locale that has most of it."""
     named = [(statistics.identifier_idf(one), statistics.identifiers.get(one, 0) > 0) for one in identifiers]
-    return max((_mass(code, words, significant, named, statistics) for code, words in terms.items()), default=_share(named))
+    shares = []
+    for code, words in terms.items():
+        counted = [(statistics.lexeme_idf(code, one), statistics.lexemes.get((code, one), 0) > 0) for one in words]
+        shares.append(_share(counted + named))
+    return max(shares, default=_share(named))
 
 
-def _mass(
-    code: str,
-    words: LocaleTerms,
-    significant: set[int],
-    named: Sequence[tuple[float, bool]],
-    statistics: Statistics,
-) -> float:
-    counted = [lexeme for lexeme, place in words.items() if place in significant or not significant]
-    return _share(
-        [(statistics.lexeme_idf(code, one), statistics.lexemes.get((code, one), 0) > 0) for one in counted] + list(named)
-    )
+def significant(terms: Mapping[str, LocaleTerms]) -> Mapping[str, LocaleTerms]:
+    """The terms that are stop words in no locale (`seed-facts.md` 5.1), or all of them when none is left.
+
+    Without this the stop words of one language are rare words of the other, and weigh most: nDCG@10 of the English
+    half of docs-en-it .658 against .803.
+    """
+    kept = in_every_locale(terms)
+    if not kept:
+        return terms
+    return {code: {word: place for word, place in words.items() if place in kept} for code, words in terms.items()}
+
+
+def in_every_locale(terms: Mapping[str, LocaleTerms]) -> set[int]:
+    """The places of the terms that are stop words in no locale."""
+    places = [set(words.values()) for words in terms.values()]
+    return set.intersection(*places) if places else set()
 
 
 def _share(weighed: Sequence[tuple[float, bool]]) -> float:

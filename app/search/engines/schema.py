@@ -20,7 +20,7 @@ from app.search.matching import identifiers_of, words_of
 VECTOR_BYTES = 900_000
 """Below the 1,048,575 bytes that a tsvector may take; beyond, the save itself would be refused (`postgres.md`)."""
 POSITIONS = 255
-TITLE_CLASS = literal_column("'A'::\"char\"")
+TITLE_CLASS: ColumnElement[str] = literal_column("'A'::\"char\"")
 
 _COMPARE: Mapping[str, Callable[[Any, Any], ColumnElement[bool]]] = {
     "=": lambda column, value: column.is_(None) if value is None else column == value,
@@ -113,9 +113,11 @@ class RowFilters:
         model = self._registry.get(entity).model
         if condition.field not in inspect(model).columns:
             raise Invalid("input.unknown_field", path=condition.field, field=condition.field)
-        return exists().where(
-            model.id == SearchDocument.record_id, _compare(getattr(model, condition.field), condition)
-        ).correlate(SearchDocument)
+        return (
+            exists()
+            .where(model.id == SearchDocument.record_id, _compare(getattr(model, condition.field), condition))
+            .correlate(SearchDocument)
+        )
 
 
 def _compare(column: Any, condition: Condition) -> ColumnElement[bool]:
@@ -125,6 +127,8 @@ def _compare(column: Any, condition: Condition) -> ColumnElement[bool]:
         fits = fits and (condition.operator == "in" or len(value) == 2)  # type: ignore[arg-type]
     else:
         fits = _fits(column, value)
+    if condition.operator == "like":
+        fits = fits and column.type.python_type is str
     if not fits or condition.operator not in _COMPARE:
         expected = column.type.python_type.__name__
         raise Invalid("input.type", path=condition.field, expected=f"{condition.operator} {expected}")

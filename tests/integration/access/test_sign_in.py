@@ -16,7 +16,7 @@ def ada(people: People) -> User:
 
 
 def attempt(container: Container, password: str, address: str = HOME, login: str = "ada") -> str:
-    """"in", or the code of the refusal; what was counted is committed either way, as the edge does."""
+    """ "in", or the code of the refusal; what was counted is committed either way, as the edge does."""
     with container.units() as unit:
         try:
             container.access.sign_in(unit, login, password, address)

@@ -9,7 +9,10 @@ def age(container: Container, seconds: int) -> None:
     """Make every process look as if it was seen so long ago; the database's clock can't be set."""
     with container.units() as unit:
         unit.session.execute(
-            text("update processes set seen_at = seen_at - make_interval(secs => :age), started_at = seen_at"),
+            text(
+                "update processes set seen_at = seen_at - make_interval(secs => :age),"
+                " started_at = started_at - make_interval(secs => :age)"
+            ),
             {"age": seconds},
         )
 

@@ -98,7 +98,8 @@ def test_many_are_written_all_or_none(container: Container, settings: Settings) 
 def test_a_changed_value_sends_its_action_after_the_commit(
     container: Container, clock: FakeClock, queue: RecordingQueue
 ) -> None:
-    acted = SettingDefinition("x", "Search", "X", "", "integer", default=1, action=SettingAction("jobs.x.run", "default"))
+    action = SettingAction("jobs.x.run", "default")
+    acted = SettingDefinition("x", "Search", "X", "", "integer", default=1, action=action)
     settings = Settings([acted], clock)
     with container.units() as unit:
         settings.update(unit, ADMIN, "x", 1)

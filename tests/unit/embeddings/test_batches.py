@@ -107,7 +107,8 @@ def test_a_bad_vector_names_its_text(
     make_servers: MakeServers, fake: FakeEmbeddingServer, field: str, reason: str
 ) -> None:
     def script(_: int, texts: Sequence[str]) -> Behaviour | None:
-        return replace(Behaviour(), **{field: texts.index("text 2")}) if "text 2" in texts else None
+        changes: dict[str, Any] = {field: texts.index("text 2")} if "text 2" in texts else {}
+        return replace(Behaviour(), **changes)
 
     fake.script(script)
     vectors, reasons = run(make_servers(), EIGHT)

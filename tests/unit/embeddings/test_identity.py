@@ -46,11 +46,18 @@ def test_other_models(a: str, b: str) -> None:
 
 
 def test_refusals_come_in_the_seeds_order() -> None:
-    everything = {"dimensions": 3, "named_model": None, "norm": 5.0}
+    everything: dict[str, object] = {"dimensions": 3, "named_model": None, "norm": 5.0}
     profile = profile_of(dimensions=2001)
     expected = ["switch.dimensions", "switch.too_many_dimensions", "switch.names_no_model", "switch.not_normalised"]
     found = []
-    for fix in ({}, {"dimensions": 2001}, {"profile": 8}, {"named_model": "fake-model"}, {"norm": 1.005}):
+    fixes: tuple[dict[str, object], ...] = (
+        {},
+        {"dimensions": 2001},
+        {"profile": 8},
+        {"named_model": "fake-model"},
+        {"norm": 1.005},
+    )
+    for fix in fixes:
         profile = profile_of() if "profile" in fix else profile
         everything |= {"dimensions": 8} if "profile" in fix else fix
         refused = refusal(profile, inspection(**everything))

@@ -1,0 +1,158 @@
+"""What is asked of search and what it answers. Called by web and API, which render it; answered by `service.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, cast, get_args
+
+from app.core.contracts.strategy import Cost, Mode
+from app.core.errors import Invalid
+from app.core.locale import LOCALES
+from app.search.matching import QUESTION_LIMIT
+from app.search.snippets import Piece
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+COSTS: tuple[Cost, ...] = get_args(Cost)
+DEFAULT_COST: Cost = "balanced"
+PAGES_LIMIT = 10_000
+SIZE_LIMIT = 100
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """One search. No ``entities``: all that the actor may see. ``size`` None: the setting `search.page_size`."""
+
+    q: str
+    entities: tuple[str, ...] = ()
+    locale: str | None = None
+    mode: Mode = "auto"
+    cost: Cost = DEFAULT_COST
+    page: int = 1
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class SearchHit:
+    """One record. Ranks are 1-based places in each leg; ``similarity`` (cosine) is for administrators only.
+
+    ``key`` is how people name the record (SAO-12). ``marked_title`` and ``snippet`` are plain text in pieces.
+    """
+
+    entity: str
+    id: int
+    key: str | None
+    title: str
+    marked_title: tuple[Piece, ...]
+    locale: str
+    snippet: tuple[Piece, ...]
+    score: float
+    words_rank: int | None
+    vector_rank: int | None
+    similarity: float | None = None
+    source: str | None = None
+    status: str | None = None
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class SearchMeta:
+    """How an answer came about. ``strategies`` are the legs that ran (keyword, vector).
+
+    ``degraded_reason`` says why less ran than was asked for, ``vector_disabled`` why the vector leg may not run
+    (`seed-facts.md` 4.3, 6). ``note``: no_terms, title_only (no word of the question can be looked for), or
+    beyond_window (there is no such page).
+    """
+
+    mode: Mode
+    mode_applied: Cost
+    cost: Cost
+    strategies: tuple[str, ...]
+    degraded_reason: str | None
+    vector_disabled: str | None
+    model: str | None
+    took_ms: float
+    window: int
+    words: int
+    vector: int
+    note: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """``meta.search`` of the API."""
+        return {
+            "mode": self.mode,
+            "mode_applied": self.mode_applied,
+            "cost": self.cost,
+            "strategies": list(self.strategies),
+            "degraded_reason": self.degraded_reason,
+            "vector_disabled": self.vector_disabled,
+            "model": self.model,
+            "took_ms": self.took_ms,
+            "window": self.window,
+            "legs": {"words": self.words, "vector": self.vector},
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class SearchResponse:
+    """One page. ``total`` counts what the words match in scope (`search-measured.md` 10); ``gte``: at least so many."""
+
+    hits: tuple[SearchHit, ...]
+    total: int
+    total_relation: Literal["eq", "gte"]
+    page: int
+    pages: int
+    size: int
+    meta: SearchMeta
+
+
+def read_request(
+    *,
+    q: str | None,
+    entities: Sequence[str] = (),
+    locale: str | None = None,
+    mode: str | None = None,
+    cost: str | None = None,
+    page: str | None = None,
+    size: str | None = None,
+) -> SearchRequest:
+    """A request from raw values; empty ones are defaults. Raises :class:`Invalid` with one error per field."""
+    problems: list[Invalid] = []
+    if not (q or "").strip():
+        problems.append(Invalid("input.required", path="q"))
+    elif len(q or "") > QUESTION_LIMIT:
+        problems.append(Invalid("input.too_long", path="q", limit=QUESTION_LIMIT))
+    request = SearchRequest(
+        q=q or "",
+        entities=tuple(dict.fromkeys(name for text in entities for name in text.split(",") if name)),
+        locale=_choice("locale", locale, tuple(LOCALES), None, problems),
+        mode=cast(Mode, _choice("mode", mode, MODES, "auto", problems)),
+        cost=cast(Cost, _choice("cost", cost, COSTS, DEFAULT_COST, problems)),
+        page=_number("page", page, 1, PAGES_LIMIT, problems) or 1,
+        size=_number("size", size, None, SIZE_LIMIT, problems),
+    )
+    if problems:
+        raise Invalid("input.invalid", fields=problems)
+    return request
+
+
+def _choice(
+    name: str, value: str | None, allowed: Sequence[str], default: str | None, problems: list[Invalid]
+) -> str | None:
+    if not value:
+        return default
+    if value not in allowed:
+        problems.append(Invalid("input.choice", path=name, value=value[:100], allowed=", ".join(allowed)))
+        return default
+    return value
+
+
+def _number(name: str, value: str | None, default: int | None, largest: int, problems: list[Invalid]) -> int | None:
+    if not value:
+        return default
+    if not (value.isascii() and value.isdigit() and len(value) < 10 and 1 <= int(value) <= largest):
+        problems.append(Invalid("input.type", path=name, expected=f"1 … {largest}"))
+        return default
+    return int(value)

@@ -1,0 +1,132 @@
+"""The few lines of a text that show why it was found. Pure; pieces are plain text, whoever renders them escapes.
+
+A snippet comes from the best passage while its text is what was embedded, else from where the words of the question
+stand closest together, else from the beginning. `ts_headline` is not used: it does not escape (`postgres.md`).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+
+from app.search.matching import words_of
+
+Piece = tuple[str, bool]
+"""(text, whether it is a word of the question)."""
+
+LENGTH = 240
+SEARCHED = 20_000
+"""Characters of a long text that are looked at."""
+
+_SPANS = re.compile(r"[^\W_]+")
+_SPACES = re.compile(r"\s+")
+
+
+def folded(word: str) -> str:
+    """Lower case without accents, for comparing beginnings of words."""
+    decomposed = unicodedata.normalize("NFKD", word.lower())
+    return "".join(character for character in decomposed if not unicodedata.combining(character))
+
+
+def likely_words(text: str, beginnings: AbstractSet[str]) -> set[str]:
+    """The lower-cased words of ``text`` that begin like a term of the question: a stem changes the end only."""
+    return {word for word in words_of(text[:SEARCHED]) if folded(word)[:3] in beginnings}
+
+
+def snippet(
+    text: str, marked: AbstractSet[str], names: Sequence[str] = (), region: tuple[int, int] | None = None
+) -> tuple[Piece, ...]:
+    """About 240 characters of ``text`` with the ``marked`` (lower-cased) words and ``names`` (identifiers) set apart.
+
+    ``region`` are the offsets of the passage to show; None is the whole text. Empty for a blank text.
+    """
+    start, end = region or (0, len(text))
+    start = max(0, min(start, len(text)))
+    end = min(end, len(text), start + SEARCHED)
+    spans = _marks(text, start, end, marked, names)
+    first = _densest(spans, start)
+    begin = _word_start(text, max(start, first - LENGTH // 4), start)
+    stop = _word_end(text, begin + LENGTH, end)
+    pieces = list(_pieces(text, begin, stop, spans))
+    if not any(piece.strip() for piece, _ in pieces):
+        return ()
+    before = [("… ", False)] if text[start:begin].strip() else []
+    after = [(" …", False)] if text[stop:].strip() else []
+    return (*before, *pieces, *after)
+
+
+def marked_pieces(text: str, marked: AbstractSet[str], names: Sequence[str] = ()) -> tuple[Piece, ...]:
+    """The whole of a short text, a title for example, with what counts set apart."""
+    return tuple(_pieces(text, 0, len(text), _marks(text, 0, len(text), marked, names)))
+
+
+def _marks(text: str, start: int, end: int, marked: AbstractSet[str], names: Sequence[str]) -> list[tuple[int, int]]:
+    """Spans to set apart, in order and apart from each other; of scripts without spaces, pairs of characters."""
+    found = [match.span() for name in names for match in re.finditer(re.escape(name), text[start:end], re.IGNORECASE)]
+    if marked:
+        for match in _SPANS.finditer(text[start:end]):
+            parts = list(words_of(match.group()))
+            if len(parts) == 1 and parts[0] in marked:
+                found.append(match.span())
+            elif len(parts) > 1:
+                found += _parts(match.group(), match.start(), parts, marked)
+    spans: list[tuple[int, int]] = []
+    for begin, stop in sorted(found):
+        if spans and begin < spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(stop, spans[-1][1]))
+        else:
+            spans.append((begin, stop))
+    return [(start + begin, start + stop) for begin, stop in spans]
+
+
+def _parts(word: str, offset: int, parts: Sequence[str], marked: AbstractSet[str]) -> Iterator[tuple[int, int]]:
+    at = 0
+    for part in parts:
+        where = word.lower().find(part, at)
+        if where < 0:
+            return
+        if part in marked:
+            yield (offset + where, offset + where + len(part))
+        at = where + 1 if len(part) == 2 else where + len(part)
+
+
+def _densest(spans: list[tuple[int, int]], default: int) -> int:
+    """Where the stretch of 240 characters with most marks begins."""
+    best, most = default, 0
+    for at, (begin, _) in enumerate(spans):
+        count = sum(1 for other in spans[at:] if other[1] - begin <= LENGTH)
+        if count > most:
+            best, most = begin, count
+    return best
+
+
+def _word_start(text: str, at: int, lowest: int) -> int:
+    """The first beginning of a word from ``at`` on; ``lowest`` is one."""
+    if at <= lowest:
+        return lowest
+    space = re.search(r"\s", text[at - 1 : at + 40])
+    return at - 1 + space.end() if space else at
+
+
+def _word_end(text: str, at: int, highest: int) -> int:
+    """The last end of a word up to ``at``; ``highest`` is one."""
+    if at >= highest:
+        return highest
+    cut = text[at - 40 : at + 1]
+    space = max((match.start() for match in re.finditer(r"\s", cut)), default=-1)
+    return at - 40 + space if space > 0 else at
+
+
+def _pieces(text: str, begin: int, stop: int, spans: list[tuple[int, int]]) -> Iterator[Piece]:
+    at = begin
+    for start, end in spans:
+        if start < at or end > stop:
+            continue
+        if start > at:
+            yield (_SPACES.sub(" ", text[at:start]), False)
+        yield (text[start:end], True)
+        at = end
+    if at < stop:
+        yield (_SPACES.sub(" ", text[at:stop]), False)

@@ -1,0 +1,33 @@
+"""Queries of the records behind the hits: what a page of results shows beside their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import inspect, literal, select
+from sqlalchemy.orm import Session
+
+from app.core.registry import Entity
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a record. ``source`` is the address of a documentation page inside its corpus."""
+
+    status: str | None = None
+    source: str | None = None
+    updated_at: datetime | None = None
+    deleted: bool = False
+
+
+def facts(session: Session, entity: Entity, ids: Sequence[int]) -> dict[int, Facts]:
+    """Facts by id, of the records that are there."""
+    columns = inspect(entity.model).columns
+    asked = [columns.get(name, literal(None)) for name in ("status", "source", "updated_at")]
+    asked.append(columns["deleted_at"].is_not(None) if "deleted_at" in columns else literal(False))
+    statement = select(entity.model.id, *asked).where(
+        entity.model.id.in_(ids), *(columns[name] == value for name, value in entity.visible.items())
+    )
+    return {row[0]: Facts(*row[1:]) for row in session.execute(statement)}

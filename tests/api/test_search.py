@@ -1,0 +1,83 @@
+"""``GET /api/v1/search``."""
+
+from __future__ import annotations
+
+import pytest
+from apiflask import APIFlask
+
+from app.container import Container
+from app.core.contracts.actor import SYSTEM
+from tests.fixtures.clients import Api, People
+
+
+@pytest.fixture
+def ticket(container: Container) -> int:
+    with container.units() as unit:
+        values = {"subject": "Printer on fire", "description": "The <b>printer</b> on floor 2 burns.", "locale": "en"}
+        return container.records.create(unit, SYSTEM, "sao.tickets", values).id
+
+
+def test_a_hit(api: Api, ticket: int) -> None:
+    answer = api.get("/api/v1/search?q=burning+printers")
+    assert answer.status_code == 200
+    (hit,) = answer.json["data"]
+    assert (hit["entity"], hit["id"], hit["key"], hit["title"]) == ("sao.tickets", ticket, "SAO-1", "Printer on fire")
+    assert hit["url"] == f"/records/sao.tickets/{ticket}"
+    assert {"text": "printer", "marked": True} in hit["snippet"]
+    assert "".join(piece["text"] for piece in hit["snippet"]) == "The <b>printer</b> on floor 2 burns."
+    assert hit["legs"] == {"words_rank": 1, "vector_rank": None}
+    meta = answer.json["meta"]
+    assert (meta["total"], meta["total_relation"], meta["page"], meta["pages"]) == (1, "eq", 1, 1)
+    assert meta["search"]["vector_disabled"] == "no_vectors"
+    assert meta["search"]["mode"] == "auto"
+    assert meta["search"]["cost"] == "balanced"
+    assert meta["search"]["legs"] == {"words": 1, "vector": 0}
+    assert meta["search"]["window"] == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "named"),
+    [
+        ("q=x&cost=free", "cost", "fast, balanced, deep"),
+        ("q=x&mode=odd", "mode", "auto, basic, orchestrated"),
+        ("q=x&locale=fr", "locale", "en, it"),
+        ("q=x&entity=no.such", "entity", "sao.tickets"),
+        ("", "q", ""),
+        ("q=x&page=-1", "page", ""),
+        ("q=x&fuzzy=1", "fuzzy", ""),
+        ("q=x&q=y", "q", ""),
+    ],
+)
+def test_bad_input_names_the_field_and_what_is_allowed(api: Api, query: str, path: str, named: str) -> None:
+    answer = api.get(f"/api/v1/search?{query}")
+    assert answer.status_code == 422
+    fields = {item["path"]: item["detail"] for item in answer.json["errors"]}
+    assert named in fields[path]
+
+
+def test_entities_as_a_list_and_pages(api: Api, ticket: int) -> None:
+    asked = "/api/v1/search?q=printer&cost=fast"
+    assert api.get(f"{asked}&entity=sao.tickets,cms.contents").json["meta"]["total"] == 1
+    assert api.get(f"{asked}&entity=cms.contents&entity=sao.tickets").json["meta"]["total"] == 1
+    assert api.get(f"{asked}&entity=cms.contents").json["data"] == []
+    beyond = api.get(f"{asked}&page=7").json
+    assert (beyond["data"], beyond["meta"]["search"]["note"]) == ([], "beyond_window")
+
+
+@pytest.mark.parametrize(
+    "question", ['"open', "the+of", "%3F%21", "%F0%9F%9A%80", "x" * 4000, "%00", "SAO-1", "%27%20or%201=1"]
+)
+def test_no_question_is_a_failure(api: Api, ticket: int, question: str) -> None:
+    assert api.get(f"/api/v1/search?q=a{question}").status_code in (200, 422)
+    assert api.get(f"/api/v1/search?q={question}").status_code in (200, 422)
+
+
+def test_who_may_ask(app: APIFlask, people: People, ticket: int) -> None:
+    assert app.test_client().get("/api/v1/search?q=printer").status_code == 401
+    reader = Api(app, people.token(people.user("rita", "reader"), "read"))
+    answer = reader.get("/api/v1/search?q=printer")
+    assert len(answer.json["data"]) == 1
+    assert "similarity" not in answer.json["data"][0]["legs"]
+    nobody = Api(app, people.token(people.user("nora"), "read"))
+    assert nobody.get("/api/v1/search?q=printer").json["data"] == []
+    assert reader.get("/api/v1/search?q=x&entity=documentation.developer").status_code == 403

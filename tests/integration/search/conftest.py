@@ -1,0 +1,134 @@
+"""Documents with vectors that a test chooses, and a search over them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from app.container import Container
+from app.core.contracts.documents import Document
+from app.core.contracts.vectors import PassageHit, QueryVector, VectorSearch
+from app.core.unit import Units
+from app.embeddings.profiles import Profile
+from app.embeddings.query import VectorQueries
+from app.search.engines.schema import RowFilters
+from app.search.service import Defaults, Search
+from tests.fakes.clock import FakeClock
+
+CONTENTS = "cms.contents"
+DIMENSIONS = 4
+PROFILE = Profile("openai_compatible:m", "openai_compatible", "m", "m", "", DIMENSIONS, query_prefix="query: ")
+
+
+class FakeServers:
+    """Stands where `ModelServers` does: gives the vector that the test wrote down, or fails."""
+
+    def __init__(self) -> None:
+        self.vector: Sequence[float] = (1, 0, 0, 0)
+        self.failure: Exception | None = None
+        self.asked: list[tuple[str, str, float | None]] = []
+        self.profiles: list[Profile] = []
+
+    def client(self, profile: Profile) -> FakeServers:
+        self.profiles.append(profile)
+        return self
+
+    def embed(self, texts: Sequence[str], kind: str, timeout: float | None = None) -> Any:
+        self.asked.append((texts[0], kind, timeout))
+        if self.failure:
+            raise self.failure
+        return type("Embedded", (), {"vectors": np.array([self.vector], dtype=np.float32)})()
+
+
+class Stage:
+    """A serving space and documents with vectors in it."""
+
+    def __init__(self, container: Container) -> None:
+        self.container = container
+        self.units: Units = container.units
+        self.servers = FakeServers()
+        self.enabled = True
+        self.filters = RowFilters(container.registry)
+        self.vectors = VectorQueries(self.units, self.servers, self.filters, lambda session: self.enabled)  # type: ignore[arg-type]
+        self.space = self.add_space("openai_compatible:m")
+        self.execute(
+            "insert into serving (id, space_id, model_key, dimensions, similarity) values (1, :space, :key, 4, 'cosine')",
+            space=self.space,
+            key=PROFILE.key,
+        )
+
+    def execute(self, sql: str, **values: object) -> Any:
+        with self.units() as unit:
+            result = unit.session.execute(text(sql), values)
+            return result.scalar() if result.returns_rows else None
+
+    def add_space(self, key: str) -> int:
+        sql = """insert into vector_spaces
+            (model_key, fingerprint, dimensions, similarity, declaration, server_identity) values (:key, gen_random_uuid(), 4, 'cosine', cast(:declaration as jsonb), 'x') returning id"""
+        return int(self.execute(sql, key=key, declaration=json.dumps(PROFILE.declaration())))
+
+    def put(self, record: int, *vectors: Sequence[float], entity: str = CONTENTS, **locales: str) -> None:
+        """A record whose every passage has one of ``vectors`` in each locale (keyword: locale to body)."""
+        bodies = locales or {"en": f"Body of record {record}"}
+        with self.units() as unit:
+            documents = [Document(entity, record, code, f"Title {record}", body, 1) for code, body in bodies.items()]
+            self.container.outbox.put(unit, entity, record, documents)
+        for code in bodies:
+            for number, vector in enumerate(vectors):
+                self.embed(entity, record, code, number, len(vectors), vector)
+
+    def embed(
+        self, entity: str, record: int, locale: str, n: int, of: int, vector: Sequence[float], space: int | None = None
+    ) -> None:
+        self.execute(
+            """insert into embeddings (entity, record_id, locale, space_id, n, "of", start, "end", text_hash,
+                passage_hash, embedding)
+            select entity, record_id, locale, :space, :n, :of, :n, :n + 20, text_hash, text_hash,
+                cast(:vector as vector)
+            from search_documents where (entity, record_id, locale) = (:entity, :record, :locale)""",
+            entity=entity, record=record, locale=locale, n=n, of=of, space=space or self.space,
+            vector="[" + ",".join(map(str, vector)) + "]",
+        )  # fmt: skip
+
+    def index(self, entity: str = CONTENTS) -> None:
+        """The partial index that a switch builds."""
+        name = f"emb_{self.space}_{entity.replace('.', '_')}"
+        self.execute(
+            f"""create index {name} on embeddings using hnsw ((embedding::vector({DIMENSIONS})) vector_cosine_ops)
+            where space_id = {self.space} and entity = '{entity}'"""
+        )
+        self.execute("analyze embeddings")
+
+    def ask(
+        self, scope: Mapping[str, Any] | None = None, locale: str | None = None, window: int = 200
+    ) -> list[PassageHit]:
+        query = self.vectors.query_vector("question", 1.0)
+        return self.nearest(query, scope, locale, window)
+
+    def nearest(
+        self, query: QueryVector, scope: Mapping[str, Any] | None = None, locale: str | None = None, window: int = 200
+    ) -> list[PassageHit]:
+        with self.units("REPEATABLE READ") as unit:
+            return self.vectors.nearest(
+                unit.session, query, {CONTENTS: None} if scope is None else scope, locale, window
+            )
+
+    def search(self, vectors: VectorSearch | None = None) -> Search:
+        from app.embeddings.query import serving_model
+        from app.embeddings.strategy import VectorResolver
+        from app.search.resolver import LexicalResolver
+
+        parts = self.container
+        resolver = VectorResolver(LexicalResolver(), vectors or self.vectors)
+        defaults = Defaults(lambda session: 20, serving_model)
+        return Search(parts.units, parts.registry, parts.word_engine, resolver, FakeClock(), defaults)
+
+
+@pytest.fixture
+def stage(container: Container) -> Iterator[Stage]:
+    return Stage(container)

@@ -1,0 +1,38 @@
+"""One order of two legs."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.search.fusion import Scored, fuse
+
+
+def leg(*scores: float, entity: str = "a.a") -> list[Scored]:
+    return [Scored((entity, number), score) for number, score in enumerate(scores, start=1)]
+
+
+def test_weights_share_the_normalised_scores() -> None:
+    words = [Scored(("a.a", 1), 10.0), Scored(("a.a", 2), 0.0)]
+    vectors = [Scored(("a.a", 2), 0.9), Scored(("a.a", 3), 0.5)]
+    fused = fuse(words, vectors, 0.4)
+    assert [(one.key[1], one.score) for one in fused] == [(2, 0.6), (1, 0.4), (3, 0.0)]
+    assert [(one.words_rank, one.vector_rank) for one in fused] == [(2, 1), (1, None), (None, 2)]
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
+def test_a_leg_alone_has_the_whole_weight(weight: float) -> None:
+    assert [one.score for one in fuse(leg(3.0, 1.0), [], weight)] == [1.0, 0.0]
+    assert [one.score for one in fuse([], leg(0.8, 0.2), weight)] == [1.0, 0.0]
+    assert fuse([], [], weight) == []
+
+
+def test_equal_scores_say_one_and_ties_break_by_entity_and_id() -> None:
+    words = [Scored(("b.b", 1), 2.0), Scored(("a.a", 9), 2.0), Scored(("a.a", 2), 2.0)]
+    fused = fuse(words, [], 0.5)
+    assert [one.key for one in fused] == [("a.a", 2), ("a.a", 9), ("b.b", 1)]
+    assert {one.score for one in fused} == {1.0}
+
+
+def test_an_identifier_comes_before_everything() -> None:
+    words = [Scored(("a.a", 7), 1.0, first=True), Scored(("a.a", 1), 9.0)]
+    assert fuse(words, leg(0.9, 0.8), 0.1)[0].key == ("a.a", 7)

@@ -1,0 +1,63 @@
+"""How questions and texts are cut."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.search.matching import TERMS_LIMIT, Term, identifiers_of, kind_of, parse_query, words_of
+
+
+@pytest.mark.parametrize(
+    ("token", "kind"),
+    [
+        ("mario.rossi@example.it", "email"),
+        ("123e4567-e89b-12d3-a456-426614174000", "uuid"),
+        ("2026", "numeric"),
+        ("sao-12", "structured_identifier"),
+        ("v1.5.2", "structured_identifier"),
+        ("h2o", "structured_identifier"),
+        ("state-of-the-art", "word"),
+        ("node.js", "word"),
+        ("20th", "word"),
+        ("1980s", "word"),
+        ("合約2", "word"),
+    ],
+)
+def test_kinds(token: str, kind: str) -> None:
+    assert kind_of(token) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("L'università dell'energia", ["l", "università", "dell", "energia"]),
+        ("Node.js, state-of-the-art!", ["node", "js", "state", "of", "the", "art"]),
+        ("合約轉換", ["合約", "約轉", "轉換"]),
+        ("請看合", ["請看", "看合"]),
+        ("中", ["中"]),
+        ("API合約", ["api", "合約"]),
+        ("«»… — ''", []),
+    ],
+)
+def test_words(text: str, words: list[str]) -> None:
+    assert list(words_of(text)) == words
+
+
+def test_identifiers_are_kept_whole_and_out_of_the_words() -> None:
+    query = parse_query("Stato di SAO‑12 e di (PRJ-482)?")
+    assert query.identifiers == ("sao-12", "prj-482")
+    assert [term.text for term in query.terms] == ["stato", "di", "e"]
+    assert identifiers_of("SAO-12 stampante", "vedi sao-12, mario@x.it.") == ["sao-12", "mario@x.it"]
+
+
+def test_a_single_character_without_spaces_is_a_prefix() -> None:
+    assert parse_query("約").terms == (Term("約", prefix=True),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"open', "the of and", "?!…", "🚀🚀", "שלום עולם", "\x00\x1f", "' | & ! ( ) :* <->", "x " * 2000, "a" * 4000, ""],
+)
+def test_nothing_is_an_error(text: str) -> None:
+    query = parse_query(text)
+    assert len(query.terms) <= TERMS_LIMIT

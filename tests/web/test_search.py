@@ -1,0 +1,55 @@
+"""The search page."""
+
+from __future__ import annotations
+
+import pytest
+from apiflask import APIFlask
+
+from app.container import Container
+from app.core.contracts.actor import SYSTEM
+from tests.fixtures.clients import Browser
+
+
+@pytest.fixture
+def ticket(container: Container) -> int:
+    with container.units() as unit:
+        values = {"subject": "Printer <on> fire", "description": "The <script>printer</script> burns.", "locale": "en"}
+        return container.records.create(unit, SYSTEM, "sao.tickets", values).id
+
+
+def test_before_the_first_search(admin_client: Browser) -> None:
+    answer = admin_client.get("/search")
+    assert answer.status_code == 200
+    assert "What are you looking for?" in answer.text
+
+
+def test_results_are_marked_and_escaped(admin_client: Browser, ticket: int) -> None:
+    page = admin_client.get("/search?q=printer").text
+    assert f"/records/sao.tickets/{ticket}" in page
+    assert "<mark>Printer</mark> &lt;on&gt; fire" in page
+    assert "&lt;script&gt;<mark>printer</mark>&lt;/script&gt;" in page
+    assert "SAO-1" in page
+    assert "no text has been embedded" in page
+
+
+def test_htmx_gets_the_results_alone(admin_client: Browser, ticket: int) -> None:
+    part = admin_client.get("/search?q=printer", headers={"HX-Request": "true"}).text
+    assert "<html" not in part
+    assert "<mark>Printer</mark>" in part
+
+
+@pytest.mark.parametrize("query", ["q=printer&cost=free", "q=printer&page=x", "q=printer&entity=no.such"])
+def test_a_wrong_address_is_refused_with_the_form(admin_client: Browser, query: str) -> None:
+    answer = admin_client.get(f"/search?{query}")
+    assert answer.status_code == 422
+    assert 'value="printer"' in answer.text
+
+
+def test_an_empty_page_offers_looser_searches(admin_client: Browser, ticket: int) -> None:
+    page = admin_client.get("/search?q=printer&entity=cms.contents&cost=fast").text
+    assert "Look in everything" in page
+    assert "Look by meaning too" in page
+
+
+def test_nobody_is_sent_to_sign_in(app: APIFlask) -> None:
+    assert Browser(app).get("/search?q=printer").status_code in (302, 303)
