@@ -30,7 +30,18 @@ from app.core.outbox import Outbox
 from app.core.processes.health import Health
 from app.core.queue import JobQueue, RedisQueue
 from app.core.registry import Registry
-from app.core.settings.schema import EMBEDDING_MODEL, PAGE_SIZE, RETAIN_PREVIOUS_DAYS, VECTOR_ENABLED, declared
+from app.core.settings.schema import (
+    EMBEDDING_MODEL,
+    PAGE_SIZE,
+    RETAIN_PREVIOUS_DAYS,
+    VECTOR_DIMENSIONS,
+    VECTOR_ENABLED,
+    VECTOR_MODEL,
+    VECTOR_SIMILARITY,
+    VECTOR_SUSPENDED,
+    Value,
+    declared,
+)
 from app.core.settings.service import Settings
 from app.core.unit import Unit, Units
 from app.sao.entities import TICKETS
@@ -46,6 +57,15 @@ if TYPE_CHECKING:
     from app.embeddings.models import SwitchFailure
     from app.embeddings.parts import EmbeddingParts
     from app.embeddings.profiles import Profiles
+
+
+SERVING_COLUMNS = {
+    VECTOR_MODEL: "model_key",
+    VECTOR_DIMENSIONS: "dimensions",
+    VECTOR_SIMILARITY: "similarity",
+    VECTOR_SUSPENDED: "suspended_reason",
+}
+"""Managed settings and the column of the serving row that each shows."""
 
 
 @dataclass
@@ -91,6 +111,8 @@ def build_container(config: Config, *, clock: Clock | None = None, queue: JobQue
     documentation = _documentation(config, registry, outbox, clock)
     settings = Settings(declared(), clock)
     ai = _ai_parts(config, units, queue, clock, settings)
+    if ai is not None:
+        _serving_settings(settings, ai.profiles)
     vectors = _vectors(units, settings, row_filters, ai)
     return Container(
         config=config,
@@ -145,6 +167,24 @@ def _ai_parts(
     profiles = load_profiles(config)
     servers = ModelServers(profiles, config.servers, clock)
     return build_parts(config, units, queue, clock, profiles, servers, SwitchSettings(settings))
+
+
+def _serving_settings(settings: Settings, profiles: Profiles) -> None:
+    """``features.embeddings.model`` offers the configured models; ``search.vector.*`` show the serving row."""
+    from app.embeddings import store
+
+    choices = declared(lambda: [key for key in profiles.keys() if profiles.configured(key)])  # noqa: SIM118
+    settings.definitions = {definition.name: definition for definition in choices}
+
+    def shows(column: str) -> Callable[[Unit], Value]:
+        def provide(unit: Unit) -> Value:
+            row = store.serving(unit.session)
+            return None if row is None else getattr(row, column)
+
+        return provide
+
+    for name, column in SERVING_COLUMNS.items():
+        settings.providers[name] = shows(column)
 
 
 def _switch_failures(units: Units) -> Callable[[int], Sequence[SwitchFailure]]:

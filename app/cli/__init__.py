@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 from flask import Flask
 
-from app.cli import data, db, embeddings, tokens, users
+from app.cli import data, db, embeddings, servers, tokens, users
 
-GROUPS: tuple[click.Group, ...] = (data.group, db.group, embeddings.group, tokens.group, users.group)
+GROUPS: tuple[click.Group, ...] = (data.group, db.group, embeddings.group, servers.group, tokens.group, users.group)
 
 
 def register(app: Flask) -> None:

@@ -32,6 +32,7 @@ def make_engine(url: str, *, pool_size: int = 5, application_name: str = "change
         max_overflow=10,
         pool_pre_ping=True,
         pool_timeout=10,
+        hide_parameters=True,  # an error is logged; the texts of records and queries must not be
         connect_args={
             "prepare_threshold": None,
             "application_name": application_name,

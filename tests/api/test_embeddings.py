@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 
 from app.factory import create_app
 from tests.fakes.embedding_server import Behaviour, FakeEmbeddingServer
-from tests.fixtures.bench import A, B, C, Bench, fake_servers
+from tests.fixtures.bench import A, B, Bench, C, fake_servers
 from tests.fixtures.clients import Api, People
 
 MODELS, SWITCHES = "/api/v1/embedding-models", "/api/v1/embedding-switches"
@@ -169,7 +169,7 @@ def test_refusals_come_in_order_and_change_nothing(bench: Bench, api: Api) -> No
         (Behaviour(dims=7), 409, "switch.dimensions"),
         (Behaviour(model="delta"), 409, "switch.other_model"),
         (Behaviour(norm=2.0), 409, "switch.not_normalised"),
-        (Behaviour(status=500), 503, "server.status"),
+        (Behaviour(status=500), 503, "switch.probe_failed"),
     ],
 )
 def test_a_server_that_is_not_the_profiles_refuses_the_start(

@@ -12,10 +12,11 @@ from sqlalchemy import text
 from werkzeug.test import TestResponse
 
 from app.core.contracts.actor import SYSTEM
+from app.core.errors import ChangeoverError
 from app.core.settings.schema import VECTOR_ENABLED
 from app.factory import create_app
 from tests.fakes.embedding_server import Behaviour, FakeEmbeddingServer
-from tests.fixtures.bench import A, B, C, Bench, fake_servers
+from tests.fixtures.bench import A, B, Bench, C, fake_servers
 from tests.fixtures.clients import Browser, People
 
 AI, SWITCH, PROGRESS = "/settings/ai", "/settings/ai/switch", "/settings/ai/progress"
@@ -60,11 +61,10 @@ def browser(bench: Bench, people: People, *roles: str, locale: str = "en") -> Br
 
 def looker(bench: Bench, people: People) -> Browser:
     """Somebody who may read the settings and no more."""
+    person = browser(bench, people, "reader")
     with bench.container.units() as unit:
-        unit.session.execute(
-            X
-        )
-    return browser(bench, people, "looker")
+        unit.session.execute(text("update roles set permissions = '{settings.select}' where name = 'reader'"))
+    return person
 
 
 def words(answer: TestResponse) -> str:
@@ -272,9 +272,7 @@ def test_figures_that_are_no_longer_true_are_shown_again(
     assert bench.ai.switching.history() == []
 
 
-def test_a_server_that_goes_away_before_the_confirmation_refuses_the_start(
-    bench: Bench, admin_client: Browser
-) -> None:
+def test_a_server_that_goes_away_before_the_confirmation_refuses_the_start(bench: Bench, admin_client: Browser) -> None:
     assert admin_client.get(f"{SWITCH}?target={B}").status_code == 200
     bench.servers["beta"].behaviour = Behaviour(model="delta")
     answer = admin_client.post(SWITCH, confirmed(bench))
@@ -580,8 +578,6 @@ def test_an_unknown_switch_is_not_found(admin_client: Browser, path: str) -> Non
 
 
 def test_a_refused_start_that_was_reported_can_be_cleared(bench: Bench, admin_client: Browser) -> None:
-    from app.core.errors import ChangeoverError
-
     bench.servers["beta"].behaviour = Behaviour(model="delta")
     with pytest.raises(ChangeoverError):
         bench.ai.switching.start(SYSTEM, B, report=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import BindParameter, ClauseElement, bindparam, delete, select, tuple_
+from sqlalchemy import BindParameter, ClauseElement, bindparam, delete, func, select, tuple_
 from sqlalchemy import insert as plain_insert
 from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.orm import Session
@@ -25,7 +25,7 @@ def upsert(session: Session, document: Document, words: Mapping[str, Any]) -> No
         entity=document.entity, record_id=document.record_id, locale=document.locale, **values
     )
     session.execute(
-        statement.on_conflict_do_update(index_elements=["entity", "record_id", "locale"], set_=values)
+        statement.on_conflict_do_update(index_elements=KEY, set_={**values, "updated_at": func.clock_timestamp()})
     )
 
 
@@ -73,7 +73,8 @@ def _upsert_like(values: Mapping[str, Any]) -> Insert:
         named = {id(part): bindparam(f"{name}_{n}", type_=part.type) for n, part in enumerate(_values_in(value))}
         columns[name] = _replaced(value, named)
     statement = insert(SearchDocument).values(columns)
-    changed = {name: statement.excluded[name] for name in values if name not in KEY}
+    changed: dict[str, Any] = {name: statement.excluded[name] for name in values if name not in KEY}
+    changed["updated_at"] = func.clock_timestamp()
     return statement.on_conflict_do_update(index_elements=KEY, set_=changed)
 
 

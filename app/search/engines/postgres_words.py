@@ -128,6 +128,8 @@ def measured(
     session: Session, found: Sequence[Any], terms: Mapping[str, LocaleTerms], identifiers: Sequence[str]
 ) -> list[Candidate]:
     """The candidates with each lexeme's saturated frequency, their length, and the identifiers they have."""
+    if not found:
+        return []
     rows = session.execute(
         text(MEASURES),
         {

@@ -57,7 +57,8 @@ class Stage:
         self.vectors = VectorQueries(self.units, self.servers, self.filters, lambda session: self.enabled)  # type: ignore[arg-type]
         self.space = self.add_space("openai_compatible:m")
         self.execute(
-            "insert into serving (id, space_id, model_key, dimensions, similarity) values (1, :space, :key, 4, 'cosine')",
+            """insert into serving (id, space_id, model_key, dimensions, similarity)
+            values (1, :space, :key, 4, 'cosine')""",
             space=self.space,
             key=PROFILE.key,
         )
@@ -69,7 +70,8 @@ class Stage:
 
     def add_space(self, key: str) -> int:
         sql = """insert into vector_spaces
-            (model_key, fingerprint, dimensions, similarity, declaration, server_identity) values (:key, gen_random_uuid(), 4, 'cosine', cast(:declaration as jsonb), 'x') returning id"""
+            (model_key, fingerprint, dimensions, similarity, declaration, server_identity)
+            values (:key, gen_random_uuid(), 4, 'cosine', cast(:declaration as jsonb), 'x') returning id"""
         return int(self.execute(sql, key=key, declaration=json.dumps(PROFILE.declaration())))
 
     def put(self, record: int, *vectors: Sequence[float], entity: str = CONTENTS, **locales: str) -> None:

@@ -126,7 +126,7 @@ def test_several_writers_at_once_during_a_whole_switch(bench: Bench) -> None:
 
     def writer(offset: int) -> None:
         number = 0
-        while not done.is_set():
+        while not done.wait(0.02):
             number += 1
             bench.write(1 + (number * 7 + offset) % 30, f"writer {offset} text {number}")
             if number % 5 == 0:
