@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -31,22 +32,30 @@ BEAT_SECONDS = 4.0
 IDLE_TTL = 30
 
 
+@dataclass
+class Held:
+    """What this process holds now, and the class of its last failure."""
+
+    job: str | None = None
+    error: str | None = None
+
+
+HELD = Held()
+
+
 class QueueWorker(SimpleWorker):
     """RQ's in-process worker that also says in PostgreSQL that it is alive and what it holds."""
 
-    current: str | None = None
-    last_error: str | None = None
-
     def perform_job(self, job: Any, queue: Any, execution: Any = None) -> Any:
-        self.current = job.func_name
+        HELD.job = job.func_name
         try:
             return super().perform_job(job, queue, execution)
         finally:
-            self.current = None
+            HELD.job = None
 
     def handle_exception(self, job: Any, *exc_info: Any) -> None:
-        self.last_error = exc_info[0].__name__ if exc_info and exc_info[0] else None
-        log.error("job_failed", job=job.func_name, error=self.last_error, exc_info=exc_info)
+        HELD.error = exc_info[0].__name__ if exc_info and exc_info[0] else None
+        log.error("job_failed", job=job.func_name, error=HELD.error, exc_info=exc_info)
         super().handle_exception(job, *exc_info)
 
     def request_stop(self, signum: Any, frame: Any) -> None:
@@ -54,7 +63,7 @@ class QueueWorker(SimpleWorker):
         super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
 
 
-def beat(worker: QueueWorker, queue: str, name: str) -> None:
+def beat(queue: str, name: str) -> None:
     """Say every few seconds that this process is alive; a database that is away is tried again."""
     units = runtime.container().units
     while True:
@@ -67,8 +76,8 @@ def beat(worker: QueueWorker, queue: str, name: str) -> None:
                     queue,
                     os.getpid(),
                     socket.gethostname(),
-                    worker.current,
-                    worker.last_error,
+                    HELD.job,
+                    HELD.error,
                 )
         except SQLAlchemyError as error:
             log.warning("heartbeat_failed", error=type(error).__name__)
@@ -89,6 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     configure(parts.config.changeover_log_level)
     name = f"{queue}@{socket.gethostname()}#{os.getpid()}"
     assert isinstance(parts.queue, RedisQueue)
+    threading.Thread(target=beat, args=(queue, name), name="beat", daemon=True).start()
     while not runtime.STOPPING.is_set():
         try:
             connection = RedisQueue(parts.config.redis_url, blocking=True).redis
@@ -101,7 +111,6 @@ def main(arguments: list[str] | None = None) -> int:
                 maintenance_interval=15,
                 job_monitoring_interval=5,
             )
-            threading.Thread(target=beat, args=(worker, queue, name), name="beat", daemon=True).start()
             worker.work(logging_level="WARNING")
             if worker._stop_requested or runtime.STOPPING.is_set():
                 break

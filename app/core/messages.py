@@ -101,7 +101,6 @@ SENTENCES: Mapping[str, str] = {
         "%(profile)s declares vectors of length 1, but its server returns a length of %(norm)s."
     ),
     "switch.changed_since_preview": N_("The serving model has changed since you looked. Read the new figures first."),
-    "switch.needs_approval": N_("Your changes need approval: the new model is recorded, and whoever approves starts it."),
     "switch.nothing_running": N_("There is no switch that is running or has failed."),
     "switch.runs_normally": N_("The switch is running normally; resume acts on one that stands still or has failed."),
     "switch.return_cannot_stop": N_("The way back is being rebuilt and can't be abandoned; it ends with %(target)s serving."),
@@ -111,7 +110,9 @@ SENTENCES: Mapping[str, str] = {
     # why a switch failed
     "switch.failed.server_away": N_("The server of %(profile)s has been away since %(since)s."),
     "switch.failed.server_changed": N_("The server of %(profile)s now answers from another model: %(detail)s"),
-    "switch.failed.decisions": N_("%(count)s documents could not be embedded and need a decision: retry them or set them aside."),
+    "switch.failed.decisions": N_(
+        "Documents that could not be embedded and need a decision: %(count)s. Retry them or set them aside."
+    ),
     "switch.failed.rounds": N_("After %(rounds)s rounds %(count)s documents are still missing: %(examples)s"),
     "switch.failed.index": N_("The index of %(entity)s could not be built: %(detail)s"),
     "switch.failed.verify": N_("The check of %(entity)s did not hold: %(detail)s"),
@@ -155,7 +156,14 @@ def sentence(code: str, values: Mapping[str, object], translate: object = None) 
     template = SENTENCES.get(code, code)
     if callable(translate):
         template = str(translate(template))
+    shown = {name: _shown(value, translate) for name, value in values.items()}
     try:
-        return template % dict(values) if values else template.replace("%%", "%")
+        return template % shown if values else template.replace("%%", "%")
     except (KeyError, TypeError, ValueError):
         return template
+
+
+def _shown(value: object, translate: object) -> object:
+    """An error as a value is its own sentence, in the same language."""
+    code, values = getattr(value, "code", None), getattr(value, "values", None)
+    return sentence(code, values, translate) if isinstance(code, str) and isinstance(values, Mapping) else value

@@ -78,7 +78,8 @@ def finish(session: Session, switch_id: int, space_id: int, done: dict[str, int]
         """
         update switches set finished_at = clock_timestamp(), actuals = actuals || :done || jsonb_build_object(
             'embedded', (select coalesce(sum(documents), 0) from switch_chunks
-                where switch_id = :switch and phase = 'embeddings'),
+                where switch_id = :switch and phase = 'embeddings')
+                - (select count(*) from switch_failures where space_id = :space and resolution = 'set_aside'),
             'passages', (select count(*) from embeddings where space_id = :space),
             'set_aside', (select count(*) from switch_failures where space_id = :space and resolution = 'set_aside'),
             'seconds', round(extract(epoch from clock_timestamp() - started_at)::numeric, 1))

@@ -136,6 +136,11 @@ def enter_phase(session: Session, current: Switch, phase: str) -> None:
     )
 
 
+def note_progress(session: Session, switch_id: int) -> None:
+    """Progress begins now: a resumed switch is neither interrupted nor stalled for the time before."""
+    session.execute(text("update switches set progress_at = clock_timestamp() where id = :id"), {"id": switch_id})
+
+
 def wait_for_server(session: Session, switch_id: int, epoch: int) -> float:
     """Note that the server is away; returns the seconds for which it has been."""
     seconds = session.scalar(
@@ -465,6 +470,21 @@ def failures(session: Session, space_id: int, limit: int = 200) -> Sequence[Swit
         .limit(limit)
     )
     return session.scalars(statement).all()
+
+
+def failure_counts(session: Session, space_id: int) -> dict[str, int]:
+    """Documents per entity that have no vector at the text they have now because they could not be embedded."""
+    rows = session.execute(
+        text(
+            """
+            select f.entity, count(*) from switch_failures f join search_documents d
+                on (d.entity, d.record_id, d.locale, d.text_hash) = (f.entity, f.record_id, f.locale, f.text_hash)
+            where f.space_id = :space group by f.entity
+            """
+        ),
+        {"space": space_id},
+    )
+    return {row[0]: row[1] for row in rows}
 
 
 def resolve(

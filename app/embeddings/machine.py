@@ -64,7 +64,8 @@ class Machine:
             self._server_away(switch, claim, error)
             return
         except ChangeoverError as error:
-            transition = failed(error.code, **error.values)
+            plain = {name: value if isinstance(value, int | float) else str(value) for name, value in error.values.items()}
+            transition = failed(error.code, **plain)
         self._commit(switch, claim, transition)
 
     def _commit(self, switch: Switch, claim: Claim, transition: Transition) -> None:

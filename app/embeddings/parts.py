@@ -135,6 +135,7 @@ def build_parts(
         upkeep=Upkeep(units, profiles, servers, synchroniser, checkpoint, memory),
         watchdog=Watchdog(
             queue,
+            clock,
             wakes,
             set_up=lambda unit: unit.wake("jobs.upkeep.set_up", DEFAULT),
             indexes=lambda unit: unit.wake("jobs.embeddings_index.build_missing", INDEX),

@@ -57,4 +57,4 @@ def _inspect(client: EmbeddingClient, timeout: float) -> Inspection:
     try:
         return client.inspect(timeout)
     except ModelServerFailed as error:
-        raise Unavailable("switch.probe_failed", profile=client.profile.key, reason=str(error)) from error
+        raise Unavailable("switch.probe_failed", profile=client.profile.key, reason=error) from error

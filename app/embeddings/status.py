@@ -84,7 +84,10 @@ def read_status(session: Session, switch: Switch | None, interrupted_seconds: in
     already: dict[str, int] = switch.actuals.get("already", {})
     totals: dict[str, int] = switch.actuals.get("total", {})
     builds = pgvector.progress(session) if switch.phase == "indexes" else []
-    entities = [_entity(entity, totals, already, embedding, tallies, switch.phase) for entity in totals]
+    failed = ledger.failure_counts(session, switch.to_space_id) if switch.to_space_id else {}
+    entities = [
+        _entity(entity, totals, already, embedding, tallies, switch.phase, failed.get(entity, 0)) for entity in totals
+    ]
     seconds = ledger.seconds_without_progress(session, switch.id)
     done, total = sum(part.done for part in entities), sum(part.total for part in entities)
     rate = _rate(switch, embedding, now)
@@ -118,6 +121,7 @@ def _entity(
     embedding: dict[str, ChunkTally],
     tallies: Sequence[ChunkTally],
     phase: str,
+    failed: int,
 ) -> EntityProgress:
     part = embedding.get(entity)
     index: Literal["none", "waiting", "building", "built"] = "none"
@@ -125,9 +129,10 @@ def _entity(
         if tally.phase == "indexes" and tally.entity == entity:
             index = "built" if tally.finished else "building" if tally.leased else "waiting"
     total = totals[entity]
-    done = min(already.get(entity, 0) + (part.done if part else 0), total)
+    done = already.get(entity, 0) + (part.done if part else 0)
     if phase in ("indexes", "verify", "activate"):
         done = total
+    done = max(min(done, total - failed), 0)
     return EntityProgress(entity, total, done, part.passages if part else 0, index)
 
 

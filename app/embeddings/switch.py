@@ -151,6 +151,8 @@ class Switching:
         ``report`` stores a refusal of the server's as a failed switch in preflight (`--report-failure`).
         """
         self._permit(actor)
+        if actor.needs_approval:
+            raise Forbidden("access.needs_approval", path="target")
         if mode not in MODES:
             raise Invalid("switch.mode", path="mode")
         with self.units() as unit:
@@ -253,6 +255,8 @@ class Switching:
             switch.status, switch.rounds, switch.epoch = "running", 1, switch.epoch + 1
             switch.error_code = switch.error_values = None
             self._unlease(switch)
+            unit.session.flush()
+            ledger.note_progress(unit.session, switch.id)
             self.wakes.step(unit, switch.id)
             self.checkpoint("resume.before_commit")
         return switch

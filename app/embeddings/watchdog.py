@@ -11,6 +11,7 @@ from collections.abc import Callable
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from app.core.clock import Clock
 from app.core.queue import DEFAULT, EMBEDDINGS, INDEX, SWITCH, JobQueue
 from app.core.unit import Unit
 from app.embeddings import activation_store as activation
@@ -34,8 +35,17 @@ def take_tick(session: Session) -> bool:
 class Watchdog:
     """Wakes what is due."""
 
-    def __init__(self, queue: JobQueue, wakes: Wakes, set_up: Callable[[Unit], None], indexes: Callable[[Unit], None]):
+    def __init__(
+        self,
+        queue: JobQueue,
+        clock: Clock,
+        wakes: Wakes,
+        set_up: Callable[[Unit], None],
+        indexes: Callable[[Unit], None],
+    ) -> None:
         self.queue = queue
+        self.clock = clock
+        self.began = clock.monotonic()
         self.wakes = wakes
         self.set_up = set_up
         self.indexes = indexes
@@ -60,7 +70,9 @@ class Watchdog:
             self.wakes.chunks(unit, switch.id)
         if free and switch.phase in ("indexes", "verify") and self._empty(INDEX):
             self.wakes.indexes(unit, switch.id)
-        if ledger.seconds_without_progress(unit.session, switch.id) > STALL_SECONDS and free:
+        # A machine that was off overnight has not stalled: only the time in which somebody was woken counts.
+        watched = self.clock.monotonic() - self.began
+        if free and min(watched, ledger.seconds_without_progress(unit.session, switch.id)) > STALL_SECONDS:
             queue = EMBEDDINGS if switch.phase == "embeddings" else INDEX
             values = {"seconds": STALL_SECONDS, "queue": queue}
             ledger.fail(unit.session, switch.id, switch.epoch, "switch.failed.stalled", values)

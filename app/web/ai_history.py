@@ -81,7 +81,9 @@ def _outcome(ai: EmbeddingParts, switch: Switch) -> tuple[str, str]:
     if switch.status == "activated" and switch.kind == "return":
         return _("Returned to %(target)s", **names), _("Its indexes stand again, and the meaning search is on.")
     if switch.status == "activated":
-        return _("Switched to %(target)s", **names), _("The search answers from %(target)s since then.", **names)
+        return _("Switched to %(target)s", **names), _(
+            "It became the serving model on %(date)s.", date=moment(switch.finished_at)
+        )
     if switch.status == "cleared":
         why = sentence(switch.error_code, switch.error_values or {}, _) if switch.error_code else ""
         return _("The start of the switch to %(target)s was refused", **names), f"{why} {_('Nothing was changed.')}"

@@ -115,7 +115,7 @@ def _open(ai: EmbeddingParts, status: SwitchStatus, switch: Switch, who: Actor) 
         "reason": why_stopped(status),
         "entities": [_entity(part, status.failures) for part in status.entities],
         "failures": {"total": len(rows), "rows": [_failure(failure) for failure in rows]},
-        "can_decide": may,
+        "can_decide": may and status.status == "failed",
         "resume": _resume(status, switch) if may else None,
         "abandon": _abandon(ai, switch) if may else None,
         "abandon_refused": _abandon_refused(switch) if may else None,

@@ -250,7 +250,7 @@ def test_a_failed_switch_is_decided_and_resumed(bench: Bench, api: Api) -> None:
     bench.servers["beta"].reset()
     current = body(api.get(CURRENT))
     assert (current["status"], current["reason_code"]) == ("failed", "switch.failed.decisions")
-    assert "1 documents could not be embedded" in current["reason"]
+    assert "could not be embedded and need a decision: 1" in current["reason"]
     (failure,) = current["failures"]
     assert (failure["record_id"], failure["resolution"]) == (3, None)
     assert "text of record" not in str(current)

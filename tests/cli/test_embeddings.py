@@ -210,7 +210,7 @@ def test_follow_of_a_switch_that_fails_exits_with_1(bench: Bench, app: APIFlask)
     bench.container.clock = WorkingClock(bench)
     result = run(app, "status", "--follow")
     assert result.exit_code == 1
-    assert "1 documents could not be embedded" in result.stderr
+    assert "need a decision: 1" in result.stderr
     assert bench.serving == A
 
 
