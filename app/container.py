@@ -189,11 +189,11 @@ def _serving_settings(settings: Settings, profiles: Profiles) -> None:
 
 def _switch_failures(units: Units) -> Callable[[int], Sequence[SwitchFailure]]:
     """Documents without a vector in a space, also when its switch has ended (for the summary)."""
-    from app.embeddings import ledger_store
+    from app.embeddings import failures_store
 
     def failures(space_id: int) -> Sequence[SwitchFailure]:
         with units() as unit:
-            return ledger_store.failures(unit.session, space_id)
+            return failures_store.failures(unit.session, space_id)
 
     return failures
 

@@ -79,8 +79,8 @@ class Stale(Conflict):
 class TooManyRequests(ChangeoverError):
     """``retry_after`` is in seconds."""
 
-    def __init__(self, code: str, /, *, retry_after: int, **values: object) -> None:
-        super().__init__(code, retry_after=retry_after, **values)
+    def __init__(self, code: str, /, *, retry_after: int, path: str | None = None, **values: object) -> None:
+        super().__init__(code, path=path, retry_after=retry_after, **values)
         self.retry_after = retry_after
 
 
@@ -106,7 +106,7 @@ class ModelServerFailed(Unavailable):
         retry_after: float | None = None,
         **values: object,
     ) -> None:
-        super().__init__(f"server.{reason}", server=server, request_id=request_id, status=status, **values)
+        super().__init__(f"server.{reason}", path=None, server=server, request_id=request_id, status=status, **values)
         self.reason = reason
         self.server = server
         self.request_id = request_id

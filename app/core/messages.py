@@ -41,7 +41,8 @@ SENTENCES: Mapping[str, str] = {
     "access.csrf": N_("The form is out of date or came from another site. Load the page again and send it once more."),
     "access.throttled": N_("Too many attempts; try again in %(retry_after)s seconds."),
     "access.login_form": N_(
-        "A user name starts with a letter or digit and holds only small letters, digits, dot, dash, _ and @ (64 at most)."
+        "A user name starts with a letter or digit and holds only small letters, digits, dot, dash, _ and @ "
+        "(64 at most)."
     ),
     "access.login_taken": N_("There is already a user named %(login)s."),
     "access.password_short": N_("The password is too short: at least %(shortest)s characters."),
@@ -58,7 +59,9 @@ SENTENCES: Mapping[str, str] = {
     "page.not_found": N_("There is no such page."),
     "page.method": N_("This address can't be used that way."),
     "page.too_large": N_("What was sent is too large."),
-    "page.unexpected": N_("Something went wrong on our side. Nothing more was changed; the reference id finds it in the logs."),
+    "page.unexpected": N_(
+        "Something went wrong on our side. Nothing more was changed; the reference id finds it in the logs."
+    ),
     "page.database_away": N_("The database does not answer. Nothing was changed; try again in a moment."),
     # settings
     "setting.unknown": N_("There is no setting named %(name)s."),
@@ -103,7 +106,9 @@ SENTENCES: Mapping[str, str] = {
     "switch.changed_since_preview": N_("The serving model has changed since you looked. Read the new figures first."),
     "switch.nothing_running": N_("There is no switch that is running or has failed."),
     "switch.runs_normally": N_("The switch is running normally; resume acts on one that stands still or has failed."),
-    "switch.return_cannot_stop": N_("The way back is being rebuilt and can't be abandoned; it ends with %(target)s serving."),
+    "switch.return_cannot_stop": N_(
+        "The way back is being rebuilt and can't be abandoned; it ends with %(target)s serving."
+    ),
     "switch.already_activated": N_("%(target)s serves search already. Switch back instead."),
     "switch.choose_documents": N_("Choose at least one document first."),
     "switch.mode": N_("The mode must be side_by_side or in_place."),

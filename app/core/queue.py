@@ -82,7 +82,7 @@ class RedisQueue:
 
     def waiting(self, queue: str) -> int | None:
         try:
-            return int(self.redis.llen(f"rq:queue:{queue}"))  # type: ignore[arg-type]
+            return int(self.redis.llen(f"rq:queue:{queue}"))
         except (RedisError, OSError):
             return None
 

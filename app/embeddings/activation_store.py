@@ -168,8 +168,3 @@ def delete_rows(session: Session, space_id: int, limit: int = 5000) -> int:
         {"space": space_id, "limit": limit},
     )
     return int(result.rowcount)
-
-
-def forget_space_failures(session: Session, space_id: int) -> None:
-    """Failures of a space whose rows are gone."""
-    session.execute(text("delete from switch_failures where space_id = :space"), {"space": space_id})

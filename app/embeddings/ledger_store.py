@@ -1,4 +1,4 @@
-"""Queries of the ledger: switches, chunks and failures. Every change of a switch is conditional on its epoch.
+"""Queries of the ledger: switches and chunks. Every change of a switch is conditional on its epoch.
 
 A claim is a lease with a token; what a claim does commits ``where epoch = … and step = … and lease_token = …``, so a
 worker that was believed dead can do no harm (`product.md`, decision 2).
@@ -17,8 +17,9 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql import bindparam
 
 from app.embeddings.leases import SECONDS, Fenced
-from app.embeddings.models import Switch, SwitchChunk, SwitchFailure
+from app.embeddings.models import Switch, SwitchChunk
 
+TICK_LOCK = 7_201_127
 LEASE = f"clock_timestamp() + interval '{SECONDS} seconds'"
 
 
@@ -136,6 +137,11 @@ def enter_phase(session: Session, current: Switch, phase: str) -> None:
     )
 
 
+def take_tick(session: Session) -> bool:
+    """One scheduler at a time does a tick; the lock ends with the transaction."""
+    return bool(session.scalar(text(f"select pg_try_advisory_xact_lock({TICK_LOCK})")))
+
+
 def note_progress(session: Session, switch_id: int) -> None:
     """Progress begins now: a resumed switch is neither interrupted nor stalled for the time before."""
     session.execute(text("update switches set progress_at = clock_timestamp() where id = :id"), {"id": switch_id})
@@ -175,9 +181,7 @@ def fail(session: Session, switch_id: int, epoch: int, code: str, values: Mappin
         where id = :id and epoch = :epoch and status = 'running'
         """
     ).bindparams(bindparam("values", type_=JSONB))
-    result: Any = session.execute(
-        statement, {"id": switch_id, "epoch": epoch, "code": code, "values": dict(values)}
-    )
+    result: Any = session.execute(statement, {"id": switch_id, "epoch": epoch, "code": code, "values": dict(values)})
     return bool(result.rowcount)
 
 
@@ -449,55 +453,3 @@ def seconds_without_progress(session: Session, switch_id: int) -> float:
         )
         or 0.0
     )
-
-
-# --- failures ----------------------------------------------------------------------------------------------------
-
-
-def failures(session: Session, space_id: int, limit: int = 200) -> Sequence[SwitchFailure]:
-    """Documents that could not be embedded at the text they have now, undecided ones first."""
-    statement = (
-        select(SwitchFailure)
-        .where(
-            SwitchFailure.space_id == space_id,
-            text(
-                "exists (select 1 from search_documents d where d.entity = switch_failures.entity "
-                "and d.record_id = switch_failures.record_id and d.locale = switch_failures.locale "
-                "and d.text_hash = switch_failures.text_hash)"
-            ),
-        )
-        .order_by(SwitchFailure.resolution.is_not(None), SwitchFailure.id)
-        .limit(limit)
-    )
-    return session.scalars(statement).all()
-
-
-def failure_counts(session: Session, space_id: int) -> dict[str, int]:
-    """Documents per entity that have no vector at the text they have now because they could not be embedded."""
-    rows = session.execute(
-        text(
-            """
-            select f.entity, count(*) from switch_failures f join search_documents d
-                on (d.entity, d.record_id, d.locale, d.text_hash) = (f.entity, f.record_id, f.locale, f.text_hash)
-            where f.space_id = :space group by f.entity
-            """
-        ),
-        {"space": space_id},
-    )
-    return {row[0]: row[1] for row in rows}
-
-
-def resolve(
-    session: Session, space_id: int, ids: Sequence[int] | None, resolution: str, note: str | None, by: str
-) -> int:
-    """Decide on failures: ``retry`` or ``set_aside``; None means all that are undecided."""
-    sql = (
-        "update switch_failures set resolution = :resolution, note = :note, resolved_by = :by "
-        "where space_id = :space and resolution is distinct from 'set_aside'"
-    )
-    values: dict[str, Any] = {"space": space_id, "resolution": resolution, "note": note, "by": by}
-    if ids is not None:
-        sql += " and id = any(:ids)"
-        values["ids"] = list(ids)
-    result: Any = session.execute(text(sql), values)
-    return int(result.rowcount)

@@ -8,8 +8,10 @@ from sqlalchemy.orm import Session
 
 from app.core.clock import Clock
 from app.core.config import Config
+from app.core.contracts.checkpoints import Checkpoint
 from app.core.queue import DEFAULT, EMBEDDINGS, INDEX, SWITCH, JobQueue
 from app.core.unit import Unit, Units
+from app.embeddings import ledger_store
 from app.embeddings.checkpoints import make_checkpoint
 from app.embeddings.chunks import EmbeddingChunks
 from app.embeddings.client import ModelServers
@@ -27,7 +29,7 @@ from app.embeddings.switch import SettingsOfSwitch, Switching, Wakes
 from app.embeddings.synchroniser import Synchroniser
 from app.embeddings.upkeep import Upkeep
 from app.embeddings.views import SwitchViews
-from app.embeddings.watchdog import Watchdog, take_tick
+from app.embeddings.watchdog import Watchdog
 
 
 @dataclass
@@ -48,7 +50,7 @@ class EmbeddingParts:
     @staticmethod
     def take_tick(session: Session) -> bool:
         """Whether this scheduler may do the tick (one at a time)."""
-        return take_tick(session)
+        return ledger_store.take_tick(session)
 
 
 def make_wakes(workers: int) -> Wakes:
@@ -76,6 +78,28 @@ def make_wakes(workers: int) -> Wakes:
     return Wakes(step, chunks, indexes, consumer, tidy)
 
 
+def _phases(
+    config: Config, units: Units, synchroniser: Synchroniser, checkpoint: Checkpoint, wakes: Wakes
+) -> dict[str, PhaseStep]:
+    def wake_after(unit: Unit) -> None:
+        wakes.consumer(unit, SERVING)
+        wakes.tidy(unit)
+
+    return {
+        "preflight": Preflight(
+            units,
+            synchroniser,
+            checkpoint,
+            config.ai_embeddings_index_chunk_size,
+            config.ai_embeddings_rag_chunk_size,
+        ),
+        "embeddings": Embeddings(units, wakes.chunks),
+        "indexes": Indexes(units, wakes.indexes, checkpoint),
+        "verify": Verify(units, wakes.indexes, wakes.consumer),
+        "activate": Activate(checkpoint, wake_after),
+    }
+
+
 def build_parts(
     config: Config,
     units: Units,
@@ -91,24 +115,6 @@ def build_parts(
     synchroniser = Synchroniser(units, servers, clock, checkpoint)
     give_up = config.ai_embeddings_give_up_seconds
     memory = config.ai_embeddings_index_memory_mb
-
-    def wake_after(unit: Unit) -> None:
-        wakes.consumer(unit, SERVING)
-        wakes.tidy(unit)
-
-    phases: dict[str, PhaseStep] = {
-        "preflight": Preflight(
-            units,
-            synchroniser,
-            checkpoint,
-            config.ai_embeddings_index_chunk_size,
-            config.ai_embeddings_rag_chunk_size,
-        ),
-        "embeddings": Embeddings(units, wakes.chunks),
-        "indexes": Indexes(units, wakes.indexes, checkpoint),
-        "verify": Verify(units, wakes.indexes, wakes.consumer),
-        "activate": Activate(checkpoint, wake_after),
-    }
 
     def slots(profile: Profile) -> int:
         server = config.servers.get(profile.server)
@@ -128,7 +134,9 @@ def build_parts(
             config.ai_embeddings_interrupted_seconds,
             slots,
         ),
-        machine=Machine(units, phases, checkpoint, give_up, wakes.step),
+        machine=Machine(
+            units, _phases(config, units, synchroniser, checkpoint, wakes), checkpoint, give_up, wakes.step
+        ),
         chunks=EmbeddingChunks(units, synchroniser, clock, checkpoint, give_up, wakes.step),
         index_chunks=IndexChunks(units, checkpoint, memory, wakes.step),
         consumers=Consumers(units, synchroniser, checkpoint),

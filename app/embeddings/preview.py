@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from app.core.clock import Clock
@@ -93,14 +92,12 @@ class Previews:
             current = None if serving is None else store.space(session, serving.space_id)
             entities = store.count_embeddable(session)
             documents = sum(entities.values())
-            missing = (
-                Missing(documents, 0, 0) if done_space is None else store.count_missing(session, done_space.id)
-            )
-            blank = int(session.scalar(text("select count(*) from search_documents where not embeddable")) or 0)
+            missing = Missing(documents, 0, 0) if done_space is None else store.count_missing(session, done_space.id)
+            blank = store.count_blank(session)
             each = pgvector.passages_per_document(session)
             costs = _costs(session, profile, current, missing.open, documents)
             free = free_bytes(session)
-            samples = _samples(session)
+            samples = store.sample_texts(session)
         to_embed = missing.open + missing.undecided
         passages = round(to_embed * each)
         speed = self.speed(profile, samples) if samples else 0.0
@@ -136,9 +133,7 @@ def _range(seconds: float) -> tuple[float, float]:
     return seconds * (1 - ERROR_SHARE), seconds * (1 + ERROR_SHARE)
 
 
-def _costs(
-    session: Session, profile: Profile, current: Space | None, to_embed: int, documents: int
-) -> list[ModeCost]:
+def _costs(session: Session, profile: Profile, current: Space | None, to_embed: int, documents: int) -> list[ModeCost]:
     needed = pgvector.bytes_needed(session, profile.dimensions, to_embed, documents)
     freed = 0
     if current is not None:
@@ -147,16 +142,3 @@ def _costs(
         ModeCost("side_by_side", needed, vectors_off=False),
         ModeCost("in_place", max(needed - freed, 0), vectors_off=True),
     ]
-
-
-def _samples(session: Session) -> list[str]:
-    """The beginnings of a few texts of middling length, for measuring only; never logged or shown."""
-    rows = session.scalars(
-        text(
-            """
-            select left(title || E'\\n\\n' || body, 600) from search_documents where embeddable
-            order by text_hash limit 4
-            """
-        )
-    )
-    return [row for row in rows if row.strip()]

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from app.core.processes import store as processes
 from app.core.queue import EMBEDDINGS, INDEX, SWITCH
 from app.embeddings import events_store as events
+from app.embeddings import failures_store as failures
 from app.embeddings import ledger_store as ledger
 from app.embeddings.indexes import pgvector
 from app.embeddings.ledger_store import ChunkTally
@@ -84,7 +85,7 @@ def read_status(session: Session, switch: Switch | None, interrupted_seconds: in
     already: dict[str, int] = switch.actuals.get("already", {})
     totals: dict[str, int] = switch.actuals.get("total", {})
     builds = pgvector.progress(session) if switch.phase == "indexes" else []
-    failed = ledger.failure_counts(session, switch.to_space_id) if switch.to_space_id else {}
+    failed = failures.failure_counts(session, switch.to_space_id) if switch.to_space_id else {}
     entities = [
         _entity(entity, totals, already, embedding, tallies, switch.phase, failed.get(entity, 0)) for entity in totals
     ]
@@ -106,7 +107,7 @@ def read_status(session: Session, switch: Switch | None, interrupted_seconds: in
         lag=events.lag(session, consumer_of(switch)),
         entities=entities,
         waiting=_waiting(session, switch, builds, now) if running else [],
-        failures=ledger.failures(session, switch.to_space_id) if switch.to_space_id else [],
+        failures=failures.failures(session, switch.to_space_id) if switch.to_space_id else [],
         build=(sum(build.done for build in builds), sum(build.total for build in builds)) if builds else None,
         since_progress=seconds,
         now=now,

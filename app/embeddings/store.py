@@ -100,6 +100,18 @@ def space_by_fingerprint(session: Session, fingerprint: str) -> Space | None:
     return None if row is None else as_space(row)
 
 
+def spaces_of(session: Session, model_key: str) -> Sequence[VectorSpace]:
+    """Every space that a model has had."""
+    return session.scalars(select(VectorSpace).where(VectorSpace.model_key == model_key)).all()
+
+
+def local_data_directory(session: Session) -> str | None:
+    """Where the database keeps its files, if it says so and is on this machine."""
+    local = session.scalar(text("select inet_server_addr() is null or inet_server_addr() <<= '127.0.0.0/8'"))
+    place = session.scalar(text("select current_setting('data_directory')"))
+    return str(place) if local and place else None
+
+
 def ensure_space(session: Session, profile: Profile, identity: str, canary: NDArray[np.float32]) -> Space:
     """The space of ``profile`` as its server answers now; made when it is new."""
     fingerprint = profile.fingerprint(identity)
@@ -160,6 +172,24 @@ def count_embeddable(session: Session) -> dict[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
+def count_blank(session: Session) -> int:
+    """Documents without a text to embed."""
+    return int(session.scalar(text("select count(*) from search_documents where not embeddable")) or 0)
+
+
+def sample_texts(session: Session) -> list[str]:
+    """The beginnings of a few texts of middling length, for measuring only; never logged or shown."""
+    rows = session.scalars(
+        text(
+            """
+            select left(title || E'\\n\\n' || body, 600) from search_documents where embeddable
+            order by text_hash limit 4
+            """
+        )
+    )
+    return [row for row in rows if row.strip()]
+
+
 def count_done(session: Session, space_id: int) -> dict[str, int]:
     """Documents whose vectors stand in the space at their current text, per entity."""
     rows = session.execute(
@@ -184,9 +214,7 @@ def entities_with_rows(session: Session, space_id: int) -> list[str]:
     return list(rows)
 
 
-def missing_in_range(
-    session: Session, space_id: int, entity: str, from_id: int | None, to_id: int | None
-) -> list[Key]:
+def missing_in_range(session: Session, space_id: int, entity: str, from_id: int | None, to_id: int | None) -> list[Key]:
     """Documents of the half-open range that can be embedded now, in key order."""
     sql = "select d.entity, d.record_id, d.locale, d.text_hash" + _STATE + _MISSING + _OPEN
     sql += " and d.entity = :entity"
@@ -345,48 +373,3 @@ def _tuple(space_id: int, row: NewRow) -> bytes:
         struct.pack("!HH", vector.shape[0], 0) + vector.tobytes(),
     )
     return struct.pack("!h", len(fields)) + b"".join(struct.pack("!i", len(field)) + field for field in fields)
-
-
-def record_failure(session: Session, space_id: int, key: Key, reason: str) -> None:
-    """Name a document that can't be embedded, and remove its vectors of an older text."""
-    session.execute(
-        text(
-            """
-            insert into switch_failures (space_id, entity, record_id, locale, text_hash, reason)
-            values (:space, :entity, :record_id, :locale, :hash, :reason)
-            on conflict on constraint switch_failures_text_key do update
-            set attempts = switch_failures.attempts + 1, last_at = clock_timestamp(), reason = excluded.reason,
-                resolution = null
-            """
-        ),
-        {
-            "space": space_id,
-            "entity": key.entity,
-            "record_id": key.record_id,
-            "locale": key.locale,
-            "hash": key.text_hash,
-            "reason": reason,
-        },
-    )
-    session.execute(
-        text(
-            "delete from embeddings where entity = :entity and record_id = :record_id and locale = :locale "
-            "and space_id = :space"
-        ),
-        {"entity": key.entity, "record_id": key.record_id, "locale": key.locale, "space": space_id},
-    )
-
-
-def forget_failures(session: Session, space_id: int, keys: Sequence[Key]) -> None:
-    """Failures of documents that were embedded after all."""
-    session.execute(
-        text(
-            """
-            delete from switch_failures f
-            using unnest(cast(:entities as text[]), cast(:ids as bigint[]), cast(:locales as text[]))
-                as k (entity, record_id, locale)
-            where (f.entity, f.record_id, f.locale) = (k.entity, k.record_id, k.locale) and f.space_id = :space
-            """
-        ),
-        {"space": space_id, **{name: values for name, values in _arrays(keys).items() if name != "hashes"}},
-    )

@@ -19,6 +19,7 @@ from app.core.errors import ChangeoverError, Conflict, Forbidden, Invalid
 from app.core.unit import Unit, Units
 from app.embeddings import activation_store as activation
 from app.embeddings import events_store as events
+from app.embeddings import failures_store as failures
 from app.embeddings import ledger_store as ledger
 from app.embeddings import store
 from app.embeddings.client import ModelServers
@@ -331,7 +332,7 @@ class Switching:
             switch = ledger.open_switch(unit.session)
             if switch is None or switch.to_space_id is None:
                 raise Conflict("switch.nothing_running")
-            return ledger.resolve(unit.session, switch.to_space_id, ids, resolution, note, actor.login)
+            return failures.resolve(unit.session, switch.to_space_id, ids, resolution, note, actor.login)
 
     # --- refusals ------------------------------------------------------------------------------------------------
 

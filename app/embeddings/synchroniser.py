@@ -16,6 +16,7 @@ from app.core.clock import Clock
 from app.core.contracts.checkpoints import Checkpoint, no_checkpoint
 from app.core.errors import ModelServerFailed
 from app.core.unit import Units
+from app.embeddings import failures_store as failures
 from app.embeddings import store
 from app.embeddings.batches import Batcher, TextFailure
 from app.embeddings.client import ModelServers
@@ -154,9 +155,7 @@ class Synchroniser:
             group.places.extend((document, passage) for passage in wanted)
         return group
 
-    def _write(
-        self, space: Space, rows: list[NewRow], complete: Sequence[_Open], hold: Hold, outcome: Outcome
-    ) -> None:
+    def _write(self, space: Space, rows: list[NewRow], complete: Sequence[_Open], hold: Hold, outcome: Outcome) -> None:
         with self.units() as unit:
             session = unit.session
             current = store.lock_documents(
@@ -166,7 +165,7 @@ class Synchroniser:
             done = [document.key for document in complete if document.key in current]
             store.write_rows(session, space.id, kept, done)
             if done:
-                store.forget_failures(session, space.id, done)
+                failures.forget_failures(session, space.id, done)
             hold(session, done=len(done), passages=len(kept))
             self.checkpoint("chunk.batch_before_commit")
         self.checkpoint("chunk.batch_committed")
@@ -181,7 +180,7 @@ class Synchroniser:
         document.failed = True
         with self.units() as unit:
             if store.lock_documents(unit.session, space.id, [document.key]):
-                store.record_failure(unit.session, space.id, document.key, reason)
+                failures.record_failure(unit.session, space.id, document.key, reason)
                 outcome.failed += 1
             hold(unit.session, done=0, passages=0)
 
@@ -200,5 +199,3 @@ class AnyStop:
 
     def is_set(self) -> bool:
         return any(stop.is_set() for stop in self._stops)
-
-

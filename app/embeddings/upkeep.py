@@ -10,6 +10,7 @@ from app.core.errors import Conflict, NotFound
 from app.core.unit import Units
 from app.embeddings import activation_store as activation
 from app.embeddings import events_store as events
+from app.embeddings import failures_store as failures
 from app.embeddings import ledger_store as ledger
 from app.embeddings import store
 from app.embeddings.client import ModelServers
@@ -17,7 +18,6 @@ from app.embeddings.consumers import SERVING
 from app.embeddings.events_store import Position
 from app.embeddings.identity import identity
 from app.embeddings.indexes import pgvector
-from app.embeddings.models import VectorSpace
 from app.embeddings.probe import probe
 from app.embeddings.profiles import Profiles
 from app.embeddings.repair import fill_space
@@ -72,9 +72,7 @@ class Upkeep:
             valid = {index.name for index in pgvector.existing(unit.session) if index.valid}
             entities = store.count_done(unit.session, row.space_id)
             return [
-                (row.space_id, entity)
-                for entity in entities
-                if pgvector.index_name(row.space_id, entity) not in valid
+                (row.space_id, entity) for entity in entities if pgvector.index_name(row.space_id, entity) not in valid
             ]
 
     def build_missing_indexes(self) -> int:
@@ -109,7 +107,7 @@ class Upkeep:
         with self.units() as unit:
             for space_id in activation.expired_spaces(unit.session):
                 deleted += activation.delete_rows(unit.session, space_id)
-                activation.forget_space_failures(unit.session, space_id)
+                failures.forget_space_failures(unit.session, space_id)
         return deleted
 
     def prune(self, key: str) -> int:
@@ -118,7 +116,7 @@ class Upkeep:
             row = store.serving(unit.session)
             if ledger.open_switch(unit.session) is not None:
                 raise Conflict("prune.switch_running")
-            spaces = unit.session.query(VectorSpace).filter_by(model_key=key).all()
+            spaces = store.spaces_of(unit.session, key)
             others = [space.id for space in spaces if row is None or space.id != row.space_id]
             if not spaces:
                 raise NotFound("prune.unknown", profile=key)
@@ -135,7 +133,7 @@ class Upkeep:
         with self.units() as unit:
             if ledger.open_switch(unit.session) is not None:
                 raise Conflict("prune.switch_running")
-            activation.forget_space_failures(unit.session, space_id)
+            failures.forget_space_failures(unit.session, space_id)
             return activation.delete_rows(unit.session, space_id)
 
     def repair(self, entity: str | None = None) -> Outcome:

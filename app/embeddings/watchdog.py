@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlalchemy import text
-from sqlalchemy.orm import Session
-
 from app.core.clock import Clock
 from app.core.queue import DEFAULT, EMBEDDINGS, INDEX, SWITCH, JobQueue
 from app.core.unit import Unit
@@ -21,15 +18,9 @@ from app.embeddings import store
 from app.embeddings.indexes import pgvector
 from app.embeddings.switch import Wakes
 
-TICK_LOCK = 7_201_127
 STALL_SECONDS = 900
 CATCHING_UP = ("indexes", "verify", "activate")
 """Phases in which the target's events are applied; before, the chunks read every text themselves."""
-
-
-def take_tick(session: Session) -> bool:
-    """One scheduler at a time does a tick; the lock ends with the transaction."""
-    return bool(session.scalar(text(f"select pg_try_advisory_xact_lock({TICK_LOCK})")))
 
 
 class Watchdog:

@@ -116,7 +116,8 @@ create table switch_chunks (
     status text not null default 'pending', epoch bigint, attempt integer not null default 0, lease_token text,
     lease_until timestamptz, backend_pid integer, documents integer not null default 0,
     done integer not null default 0, passages integer not null default 0, error text, started_at timestamptz,
-    progress_at timestamptz, finished_at timestamptz, constraint switch_chunks_place_key unique (switch_id, phase, entity, seq));
+    progress_at timestamptz, finished_at timestamptz,
+    constraint switch_chunks_place_key unique (switch_id, phase, entity, seq));
 create index switch_chunks_switch_id_phase_status_idx on switch_chunks (switch_id, phase, status);
 create table switch_failures (
     id bigserial primary key, space_id integer not null references vector_spaces (id) on delete cascade,

@@ -21,10 +21,10 @@ def hash_password(password: str) -> str:
 def verify_password(stored: str | None, password: str) -> bool:
     """Whether ``password`` is that of ``stored``. Without a stored hash it costs the same time and is never right."""
     try:
-        right = _hasher.verify(stored or _NOBODY, password[:LIMIT])
+        _hasher.verify(stored or _NOBODY, password[:LIMIT])
     except (VerificationError, InvalidHashError):
         return False
-    return right and stored is not None and len(password) <= LIMIT
+    return stored is not None and len(password) <= LIMIT
 
 
 def is_outdated(stored: str) -> bool:

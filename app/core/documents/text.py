@@ -18,7 +18,7 @@ _BLANKS = re.compile("[ \t\u00a0]+")
 
 
 def clean_text(text: str, limit: int = LIMIT) -> str:
-    """``text`` in NFC without control characters, surrogates, zero-width and direction marks, at most ``limit`` long."""
+    """``text`` in NFC, without control characters, surrogates, zero-width and direction marks, cut at ``limit``."""
     if len(text) > limit:
         text = text[: limit + 1000]
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
