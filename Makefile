@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev translations run test check format-check lint types layers format lock remove-data clean
+.PHONY: help setup setup-dev translations run test check format-check lint types layers templates format lock remove-data clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -57,7 +57,7 @@ run: setup ## start everything and print the address (PORT, HOST, CHANGEOVER_HOM
 test: setup-dev ## all tests (PYTEST_ARGS="tests/unit -x" for some)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-check: setup-dev ## everything that CI checks
+check: setup-dev ## everything that CI checks: format, lint, types, layers and all tests (templates among them)
 	@$(MAKE) --no-print-directory format-check lint types layers
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
@@ -72,6 +72,9 @@ types: setup-dev ## mypy, strict
 
 layers: setup-dev ## import-linter
 	$(BIN)/lint-imports
+
+templates: setup-dev ## templates compile, name only what exists and hold nothing inline
+	$(BIN)/python -m pytest -q tests/architecture/test_templates.py
 
 format: setup-dev ## format, and fix what ruff can fix
 	$(BIN)/ruff check --fix --exit-zero --quiet .

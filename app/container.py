@@ -154,9 +154,7 @@ class SwitchSettings:
             self.settings.write_system(unit, EMBEDDING_MODEL, key, by.id)
 
 
-def _ai_parts(
-    config: Config, units: Units, queue: JobQueue, clock: Clock, settings: Settings
-) -> EmbeddingParts | None:
+def _ai_parts(config: Config, units: Units, queue: JobQueue, clock: Clock, settings: Settings) -> EmbeddingParts | None:
     """The vectors and all that runs them; None when the package is not there."""
     try:
         from app.embeddings.client import ModelServers

@@ -43,9 +43,7 @@ def import_lines(
     file: Path, name: str, locale: str, source: str | None, dry_run: bool, batch: int, limit: int | None
 ) -> None:
     """Load JSON Lines. The same file again changes nothing; exit code 1 when lines were refused."""
-    tally = load_file(
-        container(), file, name, locale=locale, source=source, dry_run=dry_run, batch=batch, limit=limit
-    )
+    tally = load_file(container(), file, name, locale=locale, source=source, dry_run=dry_run, batch=batch, limit=limit)
     if tally.refused_lines:
         raise click.exceptions.Exit(1)
 

@@ -97,6 +97,22 @@ def status(follow: bool, as_json: bool) -> None:
     _print(shown, as_json)
 
 
+@group.command("failures")
+@click.option("--retry", is_flag=True, help="Try them again at the next resume.")
+@click.option("--set-aside", is_flag=True, help="Leave them findable by words only, until their text changes.")
+@click.option("--note", help="Why they are set aside.")
+@click.option("--id", "ids", type=int, multiple=True, help="One of them; all undecided ones without it.")
+@click.option("--json", "as_json", is_flag=True)
+def failures(retry: bool, set_aside: bool, note: str | None, ids: tuple[int, ...], as_json: bool) -> None:
+    """List the documents of the open switch that could not be embedded, or decide on them."""
+    if retry and set_aside:
+        raise click.UsageError("Give --retry or --set-aside, not both.")
+    ai = parts()
+    if retry or set_aside:
+        ai.switching.decide(SYSTEM, ids or None, "retry" if retry else "set_aside", note)
+    _print({"failures": _current(ai).get("failures", [])}, as_json)
+
+
 @group.command("prune")
 @click.option("--model-key", required=True, help="The model whose kept rows and indexes go.")
 def prune(model_key: str) -> None:

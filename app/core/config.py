@@ -151,7 +151,9 @@ def _servers(text: str, problems: list[str]) -> dict[str, object]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        problems.append('AI_EMBEDDINGS_SERVERS must be a JSON object such as {"fast": {"url": "http://127.0.0.1:8081"}}')
+        problems.append(
+            'AI_EMBEDDINGS_SERVERS must be a JSON object such as {"fast": {"url": "http://127.0.0.1:8081"}}'
+        )
         return {}
     return value
 

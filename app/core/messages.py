@@ -123,8 +123,6 @@ SENTENCES: Mapping[str, str] = {
     "switch.failed.verify": N_("The check of %(entity)s did not hold: %(detail)s"),
     "switch.failed.disk": N_("There is not enough room: %(needed)s bytes are needed and %(free)s are free."),
     "switch.failed.stalled": N_("Nothing moved for %(seconds)s seconds. Is a worker running for the queue %(queue)s?"),
-    "switch.failed.unexpected": N_("A step failed for an unexpected reason (%(kind)s); resume tries it again."),
-    "switch.failed.refused": N_("The start was refused: %(detail)s"),
     # vectors
     "vectors.none_serving": N_("No embedding model serves search yet."),
     "vectors.no_server": N_("The server of %(profile)s is not configured."),

@@ -77,9 +77,7 @@ class Documentation:
             if text is not None:
                 declared = text.front_matter
                 module, summary = str(declared.get("module") or ""), str(declared.get("summary") or "")
-                lines.append(
-                    PageLine(corpus, page.source, text.title, text.locale, module, summary, page.updated_at)
-                )
+                lines.append(PageLine(corpus, page.source, text.title, text.locale, module, summary, page.updated_at))
         return lines
 
     def page(self, unit: Unit, actor: Actor, corpus: str, source: str, locale: str | None = None) -> PageView:

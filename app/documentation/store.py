@@ -36,7 +36,5 @@ def all_pages(session: Session, corpus: str) -> list[DocumentationPage]:
 
 def find(session: Session, corpus: str, source: str) -> DocumentationPage | None:
     """One page."""
-    statement = select(DocumentationPage).where(
-        DocumentationPage.corpus == corpus, DocumentationPage.source == source
-    )
+    statement = select(DocumentationPage).where(DocumentationPage.corpus == corpus, DocumentationPage.source == source)
     return session.scalars(statement).one_or_none()

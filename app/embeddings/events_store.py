@@ -183,6 +183,19 @@ def lag(session: Session, consumer: str, limit: int = 1001) -> int | None:
     return None if count is None else int(count)
 
 
+def restored(session: Session, consumer: str) -> bool:
+    """Whether this database was restored into another cluster since the cursor began: its position means nothing."""
+    return bool(
+        session.scalar(
+            text(
+                "select 1 from index_cursors where consumer = :consumer and system_identifier <> "
+                "(select system_identifier::text from pg_control_system())"
+            ),
+            {"consumer": consumer},
+        )
+    )
+
+
 def is_free(session: Session, consumer: str) -> bool:
     """Whether there is such a consumer and nobody applies its events."""
     return bool(

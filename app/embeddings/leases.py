@@ -26,10 +26,6 @@ class Fenced(Exception):
     """What we held was taken over, abandoned or has ended: stop at once and write nothing more."""
 
 
-class ServerWaiting(Exception):
-    """The model server is away; the lease was given back and somebody will try again."""
-
-
 def new_token() -> str:
     """A token for one lease."""
     return uuid4().hex

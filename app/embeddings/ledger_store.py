@@ -340,10 +340,16 @@ def release_chunk(session: Session, claim: ChunkClaim, error: str | None = None)
 
 
 def note_backend(session: Session, claim: ChunkClaim, pid: int | None) -> None:
-    """Record the backend that builds an index for this chunk, so that a takeover can end it."""
+    """Record the backend that builds an index for this chunk, so that a takeover can end it.
+
+    Raises :class:`Fenced` when the switch was abandoned or taken over meanwhile: nothing is built for it any more.
+    """
     result: Any = session.execute(
-        text("update switch_chunks set backend_pid = :pid where id = :id and lease_token = :token"),
-        {"id": claim.id, "token": claim.token, "pid": pid},
+        text(
+            "update switch_chunks c set backend_pid = :pid from switches s where c.id = :id and c.lease_token = :token "
+            "and s.id = c.switch_id and s.epoch = c.epoch and s.epoch = :epoch and s.status = 'running'"
+        ),
+        {"id": claim.id, "token": claim.token, "epoch": claim.epoch, "pid": pid},
     )
     if result.rowcount == 0:
         raise Fenced

@@ -64,7 +64,9 @@ class Machine:
             self._server_away(switch, claim, error)
             return
         except ChangeoverError as error:
-            plain = {name: value if isinstance(value, int | float) else str(value) for name, value in error.values.items()}
+            plain = {
+                name: value if isinstance(value, int | float) else str(value) for name, value in error.values.items()
+            }
             transition = failed(error.code, **plain)
         self._commit(switch, claim, transition)
 

@@ -42,9 +42,12 @@ class EntityProgress:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Why nothing moves just now: ``server`` (since seconds), ``transactions`` (of pid), ``worker`` (queue)."""
+    """Why nothing moves just now: ``server`` (since seconds), ``transactions`` (of pid), ``worker`` (queue).
 
-    kind: Literal["server", "transactions", "worker", "events"]
+    ``horizon``: the transaction of that pid holds the events' cursor where it is; it delays nothing, events are applied.
+    """
+
+    kind: Literal["server", "transactions", "worker", "horizon"]
     detail: str
     seconds: float | None = None
 
@@ -164,6 +167,9 @@ def _waiting(
     for build in builds:
         if build.waits_for is not None:
             found.append(Waiting("transactions", str(build.waits_for)))
+    holder = events.horizon_holder(session) if events.lag(session, consumer_of(switch), 1) else None
+    if holder is not None:
+        found.append(Waiting("horizon", str(holder[0]), holder[1]))
     alive = processes.alive(session, WORKER_SECONDS)
     for queue in {SWITCH, QUEUE_OF[switch.phase]}:
         if not any(process.queue == queue for process in alive):

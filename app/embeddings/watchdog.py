@@ -74,7 +74,9 @@ class Watchdog:
         if switch is not None and switch.status == "running" and switch.phase in CATCHING_UP:
             consumers["target"] = EMBEDDINGS
         for consumer, queue in consumers.items():
-            if events.is_free(unit.session, consumer) and events.lag(unit.session, consumer, 1) and self._empty(queue):
+            if not events.is_free(unit.session, consumer) or not self._empty(queue):
+                continue
+            if events.lag(unit.session, consumer, 1) or events.restored(unit.session, consumer):
                 self.wakes.consumer(unit, consumer)
 
     def _upkeep(self, unit: Unit) -> None:

@@ -174,6 +174,10 @@ def _waiting(ai: EmbeddingParts, wait: Waiting, now: datetime | None) -> JSON:
     said = {
         "server": lambda: _("Waiting for the server of %(model)s", model=name_of(ai, wait.detail)),
         "transactions": lambda: _("Waiting for an older transaction to end (process %(pid)s)", pid=wait.detail),
+        "horizon": lambda: _(
+            "An old transaction (process %(pid)s) holds back the list of changes; they are applied all the same",
+            pid=wait.detail,
+        ),
         "worker": lambda: _("Waiting for a worker: none listens to the queue %(queue)s", queue=wait.detail),
     }.get(wait.kind, lambda: wait.detail)()
     return {"sentence": said, "since": now - timedelta(seconds=wait.seconds) if now and wait.seconds else None}

@@ -47,9 +47,7 @@ def detail_context(entity: Entity, who: Actor, record: Record) -> dict[str, obje
             "delete_action": _address("delete", entity, record) if may_delete and not deleted else None,
             "restore_action": _address("restore", entity, record) if may_update and deleted else None,
             "facts": [_shown_field(item, record) for item in entity.plain_fields if _is_fact(entity, item)],
-            "plain_fields": [
-                _shown_field(item, record) for item in entity.plain_fields if item.kind == "text"
-            ],
+            "plain_fields": [_shown_field(item, record) for item in entity.plain_fields if item.kind == "text"],
             "translations": _shown_translations(entity, record),
             "revision": record.revision,
             "updated_at": record.updated_at,

@@ -135,9 +135,7 @@ def _chips(entity: Entity, ask: ListAsk) -> list[dict[str, str]]:
         for name, value in ask.filters.items()
     ]
     if ask.deleted:
-        chips.append(
-            {"label": _("Records"), "value": _("Deleted"), "remove_href": ask.query(deleted="", page="")}
-        )
+        chips.append({"label": _("Records"), "value": _("Deleted"), "remove_href": ask.query(deleted="", page="")})
     return chips
 
 

@@ -34,9 +34,7 @@ def test_a_record_lives_through_all_verbs(api: Api) -> None:
     assert (shown.json, shown.headers["ETag"]) == (made.json, '"1"')
     changed = api.patch(f"/api/v1/update/cms/contents/{record_id}", json={"revision": 1, "category": "hr"})
     assert ((changed.json or {})["category"], changed.headers["ETag"]) == ("hr", '"2"')
-    again = api.patch(
-        f"/api/v1/update/cms/contents/{record_id}", json={"category": "it"}, headers={"If-Match": '"2"'}
-    )
+    again = api.patch(f"/api/v1/update/cms/contents/{record_id}", json={"category": "it"}, headers={"If-Match": '"2"'})
     assert (again.json or {})["revision"] == 3
     gone = api.delete(f"/api/v1/delete/cms/contents/{record_id}")
     assert (gone.status_code, (gone.json or {})["deleted_at"] is not None) == (200, True)
@@ -75,10 +73,13 @@ def test_lists_are_filtered_sorted_and_continued(api: Api) -> None:
         insert(api, "sao/tickets", subject=f"S{number}", priority="high" if number % 2 else "low")
     page = api.get('/api/v1/select/sao/tickets?sort=-subject&size=1&filter={"priority":"high"}').json or {}
     assert ([item["subject"] for item in page["items"]], page["total"]) == (["S3"], 2)
-    rest = api.get(
-        "/api/v1/select/sao/tickets",
-        query_string={"sort": "-subject", "filter": '{"priority":"high"}', "cursor": page["next_cursor"]},
-    ).json or {}
+    rest = (
+        api.get(
+            "/api/v1/select/sao/tickets",
+            query_string={"sort": "-subject", "filter": '{"priority":"high"}', "cursor": page["next_cursor"]},
+        ).json
+        or {}
+    )
     assert ([item["reference"] for item in rest["items"]], rest["next_cursor"]) == (["SAO-2"], None)
 
 

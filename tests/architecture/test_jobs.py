@@ -12,8 +12,7 @@ import pytest
 
 from app.core import queue
 from app.core.queue import QUEUES
-from app.local.parts import QUEUES as LOCAL_QUEUES
-from tests.architecture.tree import called, constants, nodes, parsed, python_files, text
+from tests.architecture.tree import ROOT, called, constants, nodes, parsed, python_files, text
 
 PROCESSES = {"jobs/__init__.py", "jobs/runtime.py", "jobs/schedule.py", "jobs/worker.py"}
 """Files of `jobs` that hold no job."""
@@ -95,8 +94,14 @@ def test_a_job_always_goes_to_the_same_queue() -> None:
     assert {job: names for job, names in queues.items() if len(names) > 1} == {}
 
 
-def test_every_queue_has_a_timeout_and_a_worker() -> None:
+def test_every_queue_has_a_timeout() -> None:
     named = {value for name, value in vars(queue).items() if name.isupper() and isinstance(value, str)}
     assert named == set(QUEUES)
     assert all(isinstance(seconds, int) and 0 < seconds <= 86_400 for seconds in QUEUES.values())
-    assert set(LOCAL_QUEUES) == set(QUEUES)
+
+
+@pytest.mark.parametrize("path", ["app/local/parts.py", "compose.yaml"])
+def test_every_queue_has_a_worker(path: str) -> None:
+    """Both ways of starting the console name every queue (each in a worker of its own)."""
+    content = (ROOT / path).read_text(encoding="utf-8")
+    assert [name for name in QUEUES if f'"{name}"' not in content] == []

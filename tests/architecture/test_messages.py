@@ -21,6 +21,8 @@ CLASSES = {
 }
 PHASES = python_files("app/embeddings")
 """Here `failed("code", …)` is the end of a switch with a reason."""
+NAMES_OF_MORE = {"ai", "documentation"}
+"""Name spaces of codes that also hold other names (pages, entities)."""
 ALWAYS = {"retry_after", "path"}
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 _PERCENT = re.compile(r"%(?!\(\w+\)s|%)")
@@ -58,6 +60,14 @@ def test_every_sentence_is_used() -> None:
 
 def _literals(path: str) -> Iterator[str]:
     return (literal for node in nodes(path, ast.Constant) for literal in texts(node))
+
+
+def test_every_literal_that_looks_like_a_code_is_one() -> None:
+    """Codes also travel without an error class: to the ledger, and to the edge's own refusals."""
+    spaces = {code.split(".")[0] for code in SENTENCES} - NAMES_OF_MORE
+    looks_like_one = re.compile(rf"({'|'.join(sorted(spaces))})(\.[a-z_]+)+")
+    found = {literal for path in OURS for literal in _literals(path) if looks_like_one.fullmatch(literal)}
+    assert found - set(SENTENCES) == set()
 
 
 def test_every_failure_of_a_server_has_a_sentence() -> None:

@@ -98,12 +98,14 @@ class Checker:
     def _words(self) -> Iterator[str]:
         """I8: the words are found in every state, and an answer says when meaning is off."""
         search = self.bench.container.search
-        answer = search.search(SYSTEM, SearchRequest(q="record", cost="fast"))
+        answer = search.search(SYSTEM, SearchRequest(q="record"))
         wanted = self.bench.observe(
             "select count(distinct record_id) from search_documents where words @@ to_tsquery('simple', 'record')"
         )[0][0]
         if answer.total != wanted:
             yield f"I8 {answer.total} of {wanted} found by words"
-        reason = "switching" if self.bench.observe("select suspended_reason from serving")[0][0] else None
+        suspended = self.bench.observe("select suspended_reason from serving")[0][0]
+        stored = self.bench.observe("select 1 from embeddings e join serving s on s.space_id = e.space_id limit 1")
+        reason = "switching" if suspended else None if stored else "no_vectors"
         if answer.meta.vector_disabled != reason:
             yield f"I8 vector search is off because of {answer.meta.vector_disabled}, not {reason}"

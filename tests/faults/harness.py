@@ -72,6 +72,10 @@ class Points:
         assert name in NAMES, name
         self._hung[name] = (nth, action)
 
+    def clear(self) -> None:
+        """Take down what hangs."""
+        self._hung.clear()
+
     @property
     def waiting(self) -> bool:
         """Whether something hung up has not happened yet."""
@@ -188,19 +192,33 @@ class FaultBench(Bench):
 
     # --- going on --------------------------------------------------------------------------------------------------
 
-    def go_on(self, limit: int = 400) -> None:
+    def go_on(self, rounds: int = 60) -> None:
         """Scheduler and workers alone, until nothing is due. Leases of the dead run out when nobody moves (I6)."""
-        still = 0
-        for _ in range(limit):
-            if self.run_one():
-                continue
+        still, before = 0, self._progress()
+        for _ in range(rounds):
             self.tick()
-            if not self.queue.sent:
-                if not self.expire() and self.state != "running":
-                    still += 1
-                if still > 1:
-                    return
+            self.drain()
+            now = self._progress()
+            still = still + 1 if now == before and not self.expire() else 0
+            before = now
+            if still > 1 and self.state != "running":
+                return
         raise AssertionError(f"I6: it never came to rest; {self.state} in {self.phase}: {self.broken[-1:]}")
+
+    def drain(self, limit: int = 300) -> None:
+        """Run what waits in the queue."""
+        for _ in range(limit):
+            if not self.run_one():
+                return
+
+    def _progress(self) -> list[tuple[Any, ...]]:
+        return self.observe(
+            """select (select string_agg(concat_ws(' ', id, epoch, step, status), ';' order by id) from switches),
+                (select string_agg(concat_ws(' ', id, status, done, attempt), ';' order by id) from switch_chunks),
+                (select string_agg(concat_ws(' ', consumer, xid, event_id), ';' order by consumer) from index_cursors),
+                (select count(*) from embeddings), (select count(*) from index_events),
+                (select string_agg(indexname, ';' order by indexname) from pg_indexes where indexname like 'emb%')"""
+        )
 
     def finish(self) -> list[str]:
         """Go on to the end; returns the reasons for which a person had to resume on the way."""
@@ -269,7 +287,7 @@ class FaultBench(Bench):
         thread.start()
         while not there.wait(0.01) and thread.is_alive():
             pass
-        self.points._hung.pop(point, None)
+        self.points.clear()
         self.expire()
         try:
             yield there.is_set()

@@ -120,9 +120,7 @@ class BulkRecords:
                 outcome.refused.append(Refusal(item[0], error))
             taken.add(number)
 
-    def _write(
-        self, entity: Entity, line: int, clean: Clean, present: dict[str, Any], outcome: Outcome
-    ) -> Any | None:
+    def _write(self, entity: Entity, line: int, clean: Clean, present: dict[str, Any], outcome: Outcome) -> Any | None:
         row = present.get(str(clean.fields[str(entity.key_field)]))
         now = self.clock.now()
         if row is None:

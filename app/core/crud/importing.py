@@ -57,7 +57,7 @@ class Tally:
         """Count one refused line under each of its reasons."""
         self.counts["refused"] += 1
         error = refusal.error
-        for part in (error.fields if isinstance(error, Invalid) and error.fields else (error,)):
+        for part in error.fields if isinstance(error, Invalid) and error.fields else (error,):
             reason = self.refused.setdefault(f"{part.code} {part.path or ''}", Reason(part))
             reason.count += 1
             if len(reason.lines) < EXAMPLES:

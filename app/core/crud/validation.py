@@ -114,9 +114,7 @@ class Rules:
             else:
                 problems.append(Invalid("input.type", path=f"translations.{code}", expected="{field: text}"))
 
-    def _texts(
-        self, texts: Mapping[str, object], inside: str, clean: Clean, problems: list[Invalid]
-    ) -> dict[str, str]:
+    def _texts(self, texts: Mapping[str, object], inside: str, clean: Clean, problems: list[Invalid]) -> dict[str, str]:
         found: dict[str, str] = {}
         for name, value in texts.items():
             path = f"{inside}{str(name)[:100]}"
@@ -156,8 +154,10 @@ def missing_texts(
     return [
         Invalid("input.required", path=f"translations.{locale}.{item.name}")
         for item in entity.translated_fields
-        if item.required and not texts.get(item.name)
-        and f"translations.{locale}.{item.name}" not in told and item.name not in told
+        if item.required
+        and not texts.get(item.name)
+        and f"translations.{locale}.{item.name}" not in told
+        and item.name not in told
     ]
 
 

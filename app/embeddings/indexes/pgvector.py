@@ -35,9 +35,7 @@ def operator(similarity: str) -> str:
     try:
         return OPERATORS[similarity]
     except KeyError:
-        raise Invalid(
-            "switch.similarity", profile="", similarity=similarity, accepted=", ".join(OPERATORS)
-        ) from None
+        raise Invalid("switch.similarity", profile="", similarity=similarity, accepted=", ".join(OPERATORS)) from None
 
 
 @dataclass(frozen=True)
@@ -201,7 +199,7 @@ def passages_per_document(session: Session) -> float:
     """How many passages a document has on average, from the rows that stand; 1.5 where there are none."""
     figure = session.scalar(
         text(
-            "select avg(\"of\") from (select \"of\" from embeddings e join serving s on s.space_id = e.space_id "
+            'select avg("of") from (select "of" from embeddings e join serving s on s.space_id = e.space_id '
             "where n = 0 limit 20000) as sample"
         )
     )

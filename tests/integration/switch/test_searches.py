@@ -1,4 +1,4 @@
-"""Searches while a switch runs: never an error, never fewer word hits, never a result from the target before its time."""
+"""Searches while a switch runs: never an error, never fewer word hits, no result from the target before its time."""
 
 from __future__ import annotations
 

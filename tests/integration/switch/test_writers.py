@@ -8,7 +8,7 @@ import pytest
 
 from app.core.contracts.documents import Document
 from tests.fakes.embedding_server import Behaviour
-from tests.fixtures.bench import A, B, ENTITY, Bench
+from tests.fixtures.bench import ENTITY, A, B, Bench
 
 PHASES = ("preflight", "embeddings", "indexes", "verify", "activate")
 
@@ -150,3 +150,17 @@ def test_several_writers_at_once_during_a_whole_switch(bench: Bench) -> None:
     assert bench.serving == B
     bench.settle()
     assert bench.violations(B) == []
+
+
+def test_a_database_restored_into_another_cluster_is_reconciled_without_help(bench: Bench) -> None:
+    """Its cursor stands above every transaction id of the new cluster, so nothing seems to lag (I3)."""
+    bench.execute("update index_cursors set xid = '999999999', system_identifier = 'another cluster'")
+    bench.execute("delete from embeddings where record_id in (2, 3)")
+    bench.write(5, "written after the restore")
+    bench.queue.sent.clear()
+    bench.settle()
+    assert bench.violations(A) == []
+    bench.write(6, "written later")
+    bench.settle()
+    assert bench.violations(A) == []
+    assert bench.value("select count(*) from index_cursors where system_identifier = 'another cluster'") == 0

@@ -54,9 +54,7 @@ def test_developer_pages_get_neutral_values_for_what_is_blank() -> None:
     assert (found["audience"], found["module"], found["locale"]) == ("shared", "core", "it")
 
 
-@pytest.mark.parametrize(
-    "yaml", ["a: [", "- a", "a: {b: c}", "a: [1]", "a: !!x", "a: [' ']"]
-)
+@pytest.mark.parametrize("yaml", ["a: [", "- a", "a: {b: c}", "a: [1]", "a: !!x", "a: [' ']"])
 def test_front_matter_that_can_not_be_believed_is_refused(yaml: str) -> None:
     with pytest.raises(Invalid):
         split(f"---\n{yaml}\n---\nx")

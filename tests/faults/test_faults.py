@@ -1,0 +1,86 @@
+"""Each fault of the catalogue alone, in each of its phases and both modes; the checker looks after every one.
+
+`make faults SIZE=full` runs all of them and writes the table; the ordinary test run takes one case of each.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from app.core.contracts.actor import SYSTEM
+from app.core.errors import Conflict
+from app.embeddings.checkpoints import NAMES
+from tests.faults import people
+from tests.faults.catalogue import CASES, Fault, some_cases
+from tests.faults.harness import MODES, SIZE, FaultBench
+from tests.fixtures.bench import B, C
+
+SELECTED = CASES if SIZE == "full" else some_cases()
+
+
+@pytest.mark.parametrize(
+    ("fault", "phase", "mode"), SELECTED, ids=[f"{fault.name}-{phase}-{mode}" for fault, phase, mode in SELECTED]
+)
+def test_fault(bench: FaultBench, fault: Fault, phase: str, mode: str) -> None:
+    bench.reach(phase, mode)
+    before = bench.serving
+    fault.action(bench)
+    assert bench.checker.violations() == []
+    reasons = bench.finish()
+    assert set(reasons) <= set(fault.reasons), bench.broken[-1:]
+    assert not bench.points.waiting, "the fault never happened"
+    bench.heal()
+    bench.go_on()
+    assert bench.checker.violations_at_rest() == []
+    assert bench.serving == before or bench.last.status in ("activated", "abandoned")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_checkpoint_is_passed_by_an_ordinary_life(bench: FaultBench, mode: str) -> None:
+    bench.reach("verify", mode)
+    bench.write(3, "text of record 3, edited")
+    people.failed_and_resumed(bench)
+    bench.go_on()
+    bench.reach("embeddings", "in_place", C)
+    bench.ai.switching.abandon(SYSTEM)
+    bench.go_on()
+    bench.reach("verify", "in_place", C)
+    bench.finish()
+    assert set(NAMES) - set(bench.points.seen) == set()
+    assert bench.checker.violations_at_rest() == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("point", ["start.before_insert", "start.before_commit", "start.committed"])
+def test_a_start_that_dies_is_wholly_done_or_not_at_all(bench: FaultBench, point: str, mode: str) -> None:
+    bench.points.once(point, bench.die)
+    assert not bench.command(lambda: bench.ai.switching.start(SYSTEM, B, mode))
+    assert bench.checker.violations() == []
+    bench.queue.sent.clear()
+    assert bench.finish() == []
+    started = point == "start.committed"
+    assert bench.serving.endswith("beta" if started else "alpha")
+    assert bench.checker.violations_at_rest() == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("turn", range(10 if SIZE == "full" else 1))
+def test_two_start_at_once_and_one_does(bench: FaultBench, mode: str, turn: int) -> None:
+    starts = [lambda key=key: bench.ai.switching.start(SYSTEM, key, mode) for key in (B, C)]
+    outcomes = bench.together(*starts)
+    assert sum(isinstance(outcome, Conflict) for outcome in outcomes) == 1
+    assert bench.finish() == []
+    assert bench.checker.violations_at_rest() == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_is_embedded_twice_but_the_batch_in_flight(bench: FaultBench, mode: str) -> None:
+    bench.reach("embeddings", mode)
+    bench.servers["beta"].reset()
+    for point in ("chunk.embedded", "chunk.batch_committed"):
+        bench.points.once(point, bench.die)
+    bench.finish()
+    sent = {text: count for text, count in bench.servers["beta"].counters.embedded.items() if "Record " in text}
+    assert len(sent) == 12
+    assert sum(sent.values()) <= 12 + 5, "one chunk of five was in flight when its worker died"
+    assert bench.checker.violations_at_rest() == []
