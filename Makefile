@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev translations run test check format-check lint types layers templates format lock remove-data clean
+.PHONY: help setup setup-dev translations catalogue run test check format-check lint types layers templates format lock remove-data clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -49,7 +49,14 @@ setup-dev: ## virtual environment with what tests and checks need too
 	@$(MAKE) --no-print-directory translations
 
 translations:
-	@if [ -d app/translations ]; then $(BIN)/python -m babel.messages.frontend compile --quiet -d app/translations; fi
+	@$(BIN)/python -m babel.messages.frontend --quiet compile -d app/translations
+
+catalogue: setup-dev ## read the texts of the interface into the catalogues, keeping what is translated
+	@mkdir -p build
+	$(BIN)/python -m babel.messages.frontend --quiet extract -F app/translations/babel.cfg --no-location --sort-output \
+		--project=changeover --version=1 -o build/messages.pot app templates jobs
+	$(BIN)/python -m babel.messages.frontend --quiet update -i build/messages.pot -d app/translations --width=120 \
+		--no-fuzzy-matching --ignore-obsolete --ignore-pot-creation-date
 
 run: setup ## start everything and print the address (PORT, HOST, CHANGEOVER_HOME)
 	@exec $(BIN)/python -m app.local up

@@ -24,8 +24,8 @@ from jobs import runtime
 log = structlog.get_logger(__name__)
 
 TICK_SECONDS = 2.0
-VALIDITY_TICKS = 30
-"""Every minute: validity dates are to the minute."""
+MINUTE_TICKS = 30
+"""Every minute: validity dates are to the minute, and a changed model server is noticed within one."""
 
 
 def tick(parts: Container, number: int) -> None:
@@ -33,9 +33,10 @@ def tick(parts: Container, number: int) -> None:
     with parts.units() as unit:
         name = f"scheduler@{socket.gethostname()}#{os.getpid()}"
         processes.seen(unit.session, name, "scheduler", None, os.getpid(), socket.gethostname())
-        if number % VALIDITY_TICKS == 0:
+        if number % MINUTE_TICKS == 0:
             processes.remove_dead(unit.session, 300)
             unit.wake("jobs.upkeep.refresh_validity", DEFAULT)
+            unit.wake("jobs.upkeep.check_server", DEFAULT)
     if parts.ai:
         with parts.units() as unit:
             if parts.ai.take_tick(unit.session):

@@ -13,6 +13,13 @@ def set_up() -> None:
         parts.queue.send(Wake("jobs.index_events.apply_serving", DEFAULT))
 
 
+def check_server() -> None:
+    """Compare the serving model's server with its fixed text."""
+    parts = runtime.container()
+    if parts.ai:
+        parts.ai.upkeep.check_server()
+
+
 def tidy() -> None:
     """Drop indexes that nobody reads and rows whose retention has ended."""
     parts = runtime.container()

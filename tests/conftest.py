@@ -19,6 +19,7 @@ from app.core.config import Config
 from app.factory import create_app
 from tests.fakes.clock import FakeClock
 from tests.fakes.queue import RecordingQueue
+from tests.fixtures.catalogues import compile_for_session
 from tests.fixtures.clients import Api, Browser, People
 from tests.fixtures.databases import WorkerDatabase, migrate
 from tests.fixtures.servers import TestServers, create_database, drop_database, start_for_session
@@ -27,6 +28,7 @@ SECRET_KEY = "a secret key of the tests only"
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    compile_for_session(config)
     start_for_session(config)
 
 

@@ -40,6 +40,9 @@ def serve(session: Session, space: Space) -> None:
     session.execute(text("update vector_spaces set retained_until = null where id = :space"), {"space": space.id})
 
 
+SWITCHING = "switching"
+
+
 def suspend(session: Session, reason: str) -> None:
     """Vector search is off, with a reason."""
     session.execute(
@@ -47,14 +50,35 @@ def suspend(session: Session, reason: str) -> None:
     )
 
 
-def lift_suspension(session: Session) -> None:
-    """Vector search is on again."""
+def note_check(session: Session, space_id: int, result: str) -> None:
+    """Note what comparing the server with the space's fixed text came to: ``ok`` or a reason."""
     session.execute(
-        text(
-            "update serving set suspended_reason = null, epoch = epoch + 1 "
-            "where id = 1 and suspended_reason is not null"
-        )
+        text("update vector_spaces set checked_at = clock_timestamp(), check_result = :result where id = :id"),
+        {"id": space_id, "result": result},
     )
+
+
+def suspend_for(session: Session, space_id: int, reason: str) -> bool:
+    """Suspend while ``space_id`` serves and nothing else suspends already; returns whether that changed anything."""
+    result: Any = session.execute(
+        text(
+            "update serving set suspended_reason = :reason, epoch = epoch + 1 "
+            "where id = 1 and space_id = :space and suspended_reason is null"
+        ),
+        {"reason": reason, "space": space_id},
+    )
+    return bool(result.rowcount)
+
+
+def lift(session: Session, reason: str) -> bool:
+    """Lift a suspension that has this reason, and no other; returns whether that changed anything."""
+    result: Any = session.execute(
+        text(
+            "update serving set suspended_reason = null, epoch = epoch + 1 where id = 1 and suspended_reason = :reason"
+        ),
+        {"reason": reason},
+    )
+    return bool(result.rowcount)
 
 
 def retain(session: Session, space_id: int, days: int) -> None:

@@ -42,6 +42,8 @@ class VectorSpace(Base):
     canary: Mapped[Any | None] = mapped_column(Vector())
     created_at: Mapped[datetime] = mapped_column(TIMESTAMP(timezone=True), server_default=NOW)
     retained_until: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    checked_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    check_result: Mapped[str | None] = mapped_column(Text)
 
 
 class Embedding(Base):

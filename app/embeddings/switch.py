@@ -213,7 +213,7 @@ class Switching:
         activation.keep_for_switch(session, space.id)
         events.begin_cursor(session, TARGET, space.id, events.now(session))
         if mode == "in_place":
-            activation.suspend(session, "switching")
+            activation.suspend(session, activation.SWITCHING)
         self.settings.model_chosen(unit, profile.key, actor)
         return switch
 
@@ -310,7 +310,7 @@ class Switching:
             session.flush()
             self.wakes.step(unit, back.id)
         else:
-            activation.lift_suspension(session)
+            activation.lift(session, activation.SWITCHING)
 
     @staticmethod
     def _serving_lost_indexes(unit: Unit, switch: Switch) -> bool:

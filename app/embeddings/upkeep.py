@@ -6,7 +6,7 @@ from __future__ import annotations
 import structlog
 
 from app.core.contracts.checkpoints import Checkpoint
-from app.core.errors import Conflict, NotFound
+from app.core.errors import Conflict, ModelServerFailed, NotFound
 from app.core.unit import Units
 from app.embeddings import activation_store as activation
 from app.embeddings import events_store as events
@@ -24,6 +24,10 @@ from app.embeddings.repair import fill_space
 from app.embeddings.synchroniser import Outcome, Synchroniser
 
 log = structlog.get_logger(__name__)
+
+MODEL_CHANGED = "model_changed"
+"""Why vector search is suspended when the server no longer answers from the model its vectors were made with."""
+OTHER_MODEL = ("model", "dimensions")
 
 
 class Upkeep:
@@ -62,6 +66,31 @@ class Upkeep:
             events.begin_cursor(unit.session, SERVING, space.id, Position(0, 0))
         log.info("serving_set_up", space=space.id, model=key)
         return True
+
+    def check_server(self) -> str | None:
+        """Compare the serving model's server with its fixed text; returns ``ok``, a reason, or None before any serves.
+
+        A server that answers from another model, or under another name, suspends vector search (the guard and a banner
+        say so) until it answers as before: its vectors compare to plausible nonsense (`known-bugs.md` 16). A server
+        that is away suspends nothing: each search says so by itself.
+        """
+        with self.units() as unit:
+            row = store.serving(unit.session)
+            if row is None:
+                return None
+            space = store.space(unit.session, row.space_id)
+        result = "ok"
+        try:
+            self.synchroniser.check_server(space)
+        except ModelServerFailed as error:
+            result = error.reason
+        with self.units() as unit:
+            activation.note_check(unit.session, space.id, result)
+            if result in OTHER_MODEL and activation.suspend_for(unit.session, space.id, MODEL_CHANGED):
+                log.error("serving_model_changed", space=space.id, reason=result)
+            elif result == "ok" and activation.lift(unit.session, MODEL_CHANGED):
+                log.info("serving_model_is_back", space=space.id)
+        return result
 
     def missing_indexes(self) -> list[tuple[int, str]]:
         """(space, entity) of serving indexes that are missing or invalid while no switch is open."""

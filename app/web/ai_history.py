@@ -86,7 +86,8 @@ def _outcome(ai: EmbeddingParts, switch: Switch) -> tuple[str, str]:
         )
     if switch.status == "cleared":
         why = sentence(switch.error_code, switch.error_values or {}, _) if switch.error_code else ""
-        return _("The start of the switch to %(target)s was refused", **names), f"{why} {_('Nothing was changed.')}"
+        unchanged = _("Nothing was changed.")
+        return _("The start of the switch to %(target)s was refused", **names), f"{why} {unchanged}".strip()
     return (
         _("The switch to %(target)s was stopped", **names),
         _("It was stopped in the phase %(phase)s. The search goes on with %(former)s.", phase=_phase(switch), **names),

@@ -102,6 +102,13 @@ def suspended(reason: str | None) -> str | None:
         return None
     if reason == "switching":
         return str(_("The meaning search is off until the open switch has ended. Search goes on by words."))
+    if reason == "model_changed":
+        return str(
+            _(
+                "The model server answers from another model than the one its vectors were made with, so the meaning "
+                "search is off. Start the right model again, or switch to another one. Search goes on by words."
+            )
+        )
     return str(_("The meaning search is off (%(reason)s). Search goes on by words.", reason=reason))
 
 
@@ -170,7 +177,7 @@ def _locked(ai: EmbeddingParts, status: SwitchStatus) -> JSON | None:
         )
     else:
         sentence = _("The model can't be changed: the switch to %(model)s has stopped in %(phase)s.", **values)
-        sentence = f"{sentence} {why_stopped(status)} {_('Resume or stop it first.')}"
+        sentence = " ".join(filter(None, (sentence, why_stopped(status), _("Resume or stop it first."))))
     return {"sentence": sentence, "href": url_for("ai.progress")}
 
 

@@ -44,6 +44,13 @@ REASONS: Mapping[str, str] = {
     "dimensions": N_("its vector has the wrong number of dimensions"),
 }
 
+PROFILE_DESCRIPTIONS = (
+    N_("Fast; sixteen languages, among them English and Italian."),
+    N_("Finds better and slower; about a hundred languages; 4-bit weights."),
+    N_("The full weights on a server of your own."),
+)
+"""What `app/embeddings/profiles.toml` says of its models, marked here for extraction."""
+
 
 # --- words ---------------------------------------------------------------------------------------------------------
 

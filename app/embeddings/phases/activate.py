@@ -43,7 +43,7 @@ class Activate:
         space = store.space(unit.session, switch.to_space_id)
         activation.finish(unit.session, switch.id, space.id, store.count_done(unit.session, space.id))
         if switch.kind == "return":
-            activation.lift_suspension(unit.session)
+            activation.lift(unit.session, activation.SWITCHING)
         else:
             activation.serve(unit.session, space)
             events.rename_cursor(unit.session, TARGET, SERVING)
