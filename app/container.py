@@ -160,11 +160,18 @@ def _ai_parts(config: Config, units: Units, queue: JobQueue, clock: Clock, setti
         from app.embeddings.client import ModelServers
         from app.embeddings.parts import build_parts
         from app.embeddings.profiles import load_profiles
-    except ImportError:
+    except ModuleNotFoundError as error:
+        if not _is_ours(error):
+            raise
         return None
     profiles = load_profiles(config)
     servers = ModelServers(profiles, config.servers, clock)
     return build_parts(config, units, queue, clock, profiles, servers, SwitchSettings(settings))
+
+
+def _is_ours(error: ModuleNotFoundError) -> bool:
+    """A package of ours that is not there is a choice; a library that is missing is a broken installation."""
+    return (error.name or "").startswith("app.")
 
 
 def _serving_settings(settings: Settings, profiles: Profiles) -> None:
@@ -238,7 +245,9 @@ def _documentation(config: Config, registry: Registry, outbox: Outbox, clock: Cl
     try:
         from app.documentation.entities import ENTITIES
         from app.documentation.service import Documentation
-    except ImportError:
+    except ModuleNotFoundError as error:
+        if not _is_ours(error):
+            raise
         return None
     for entity in ENTITIES:
         registry.add(entity)

@@ -12,7 +12,9 @@ APPLY_TARGET = "jobs.embeddings.apply_target"
 def embed_chunk(switch_id: int, slot: int) -> None:
     """Work on one chunk, then come again for the next; ``slot`` tells the wakes of several workers apart."""
     parts = runtime.container()
-    if parts.ai and parts.ai.chunks.work(switch_id, runtime.STOPPING) and not runtime.STOPPING.is_set():
+    with runtime.trouble_told(switch_id):
+        worked = parts.ai is not None and parts.ai.chunks.work(switch_id, runtime.STOPPING)
+    if worked and not runtime.STOPPING.is_set():
         parts.queue.send(Wake(EMBED_CHUNK, EMBEDDINGS, {"switch_id": switch_id, "slot": slot}))
 
 

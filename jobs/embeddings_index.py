@@ -11,7 +11,9 @@ INDEX_CHUNK = "jobs.embeddings_index.index_chunk"
 def index_chunk(switch_id: int) -> None:
     """Build or verify one entity, then come again for the next."""
     parts = runtime.container()
-    if parts.ai and parts.ai.index_chunks.work(switch_id) and not runtime.STOPPING.is_set():
+    with runtime.trouble_told(switch_id):
+        worked = parts.ai is not None and parts.ai.index_chunks.work(switch_id)
+    if worked and not runtime.STOPPING.is_set():
         parts.queue.send(Wake(INDEX_CHUNK, INDEX, {"switch_id": switch_id}))
 
 

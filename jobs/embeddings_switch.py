@@ -9,4 +9,5 @@ def advance(switch_id: int) -> None:
     """Take one step; its commit wakes the next."""
     parts = runtime.container()
     if parts.ai:
-        parts.ai.machine.advance(switch_id)
+        with runtime.trouble_told(switch_id):
+            parts.ai.machine.advance(switch_id)

@@ -123,6 +123,9 @@ SENTENCES: Mapping[str, str] = {
     "switch.failed.verify": N_("The check of %(entity)s did not hold: %(detail)s"),
     "switch.failed.disk": N_("There is not enough room: %(needed)s bytes are needed and %(free)s are free."),
     "switch.failed.stalled": N_("Nothing moved for %(seconds)s seconds. Is a worker running for the queue %(queue)s?"),
+    "switch.failed.unexpected": N_(
+        "The work failed several times for an unexpected reason (%(kind)s); the logs of the workers say more."
+    ),
     # vectors
     "vectors.none_serving": N_("No embedding model serves search yet."),
     "vectors.no_server": N_("The server of %(profile)s is not configured."),

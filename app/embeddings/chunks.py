@@ -111,4 +111,5 @@ class EmbeddingChunks:
         self.checkpoint("chunk.before_done")
         with self.units() as unit:
             ledger.hold_chunk(unit.session, claim, finished=True)
+            ledger.trouble_is_over(unit.session, claim.switch_id)
         self.checkpoint("chunk.done")

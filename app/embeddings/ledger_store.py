@@ -103,7 +103,7 @@ def commit_step(session: Session, claim: Claim, values: Mapping[str, Any], *, mo
     columns = dict(values)
     assignments = "".join(f", {name} = :{name}" for name in columns)
     if moved:
-        assignments += ", progress_at = clock_timestamp(), step = step + 1, waiting_since = null"
+        assignments += ", progress_at = clock_timestamp(), step = step + 1, waiting_since = null, troubles = 0"
     statement = text(
         f"""
         update switches set lease_token = null, lease_until = null{assignments}
@@ -162,6 +162,23 @@ def wait_for_server(session: Session, switch_id: int, epoch: int) -> float:
     if seconds is None:
         raise Fenced
     return float(seconds)
+
+
+def note_trouble(session: Session, switch_id: int) -> tuple[int, int] | None:
+    """Count a job that failed; returns (in a row, epoch) while the switch runs."""
+    row = session.execute(
+        text(
+            "update switches set troubles = troubles + 1 where id = :id and status = 'running' "
+            "returning troubles, epoch"
+        ),
+        {"id": switch_id},
+    ).one_or_none()
+    return None if row is None else (row[0], row[1])
+
+
+def trouble_is_over(session: Session, switch_id: int) -> None:
+    """Work went well again."""
+    session.execute(text("update switches set troubles = 0 where id = :id and troubles > 0"), {"id": switch_id})
 
 
 def server_is_back(session: Session, switch_id: int) -> None:

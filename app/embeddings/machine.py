@@ -21,6 +21,8 @@ from app.embeddings.phases.ports import NotYet, PhaseStep, Transition, failed
 
 log = structlog.get_logger(__name__)
 
+TROUBLES = 5
+"""Jobs that fail in a row, for reasons that are nobody's case, before the switch says so instead of trying for ever."""
 SERIALIZATION = ("40001", "40P01")
 
 
@@ -56,6 +58,17 @@ class Machine:
         except Fenced:
             log.info("switch_step_fenced", switch=switch_id)
         return True
+
+    def trouble(self, switch_id: int, error: Exception) -> None:
+        """A job of the switch failed for a reason nobody foresaw; several in a row stop the switch, saying so.
+
+        Whatever it was, its leases end and the next job tries again; a restart of the database costs one or two.
+        """
+        with self.units() as unit:
+            noted = ledger.note_trouble(unit.session, switch_id)
+            if noted is not None and noted[0] >= TROUBLES:
+                values = {"kind": type(error).__name__}
+                ledger.fail(unit.session, switch_id, noted[1], "switch.failed.unexpected", values)
 
     def _take(self, switch: Switch, claim: Claim) -> None:
         try:

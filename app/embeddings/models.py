@@ -126,6 +126,7 @@ class Switch(Base):
     lease_until: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     rounds: Mapped[int] = mapped_column(Integer, server_default=text("0"))
     waiting_since: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    troubles: Mapped[int] = mapped_column(Integer, server_default=text("0"))
     error_code: Mapped[str | None] = mapped_column(Text)
     error_values: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     estimate: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default=text("'{}'"))

@@ -44,7 +44,7 @@ class EntityProgress:
 class Waiting:
     """Why nothing moves just now: ``server`` (since seconds), ``transactions`` (of pid), ``worker`` (queue).
 
-    ``horizon``: the transaction of that pid holds the events' cursor where it is; it delays nothing, events are applied.
+    ``horizon``: that pid's transaction holds the events' cursor where it is; events are applied all the same.
     """
 
     kind: Literal["server", "transactions", "worker", "horizon"]

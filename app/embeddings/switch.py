@@ -255,6 +255,7 @@ class Switching:
                 ledger.reopen_unfinished(unit.session, switch.id)
             switch.status, switch.rounds, switch.epoch = "running", 1, switch.epoch + 1
             switch.error_code = switch.error_values = None
+            switch.troubles = 0
             self._unlease(switch)
             unit.session.flush()
             ledger.note_progress(unit.session, switch.id)

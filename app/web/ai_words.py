@@ -46,7 +46,7 @@ REASONS: Mapping[str, str] = {
 
 PROFILE_DESCRIPTIONS = (
     N_("Fast; sixteen languages, among them English and Italian."),
-    N_("Finds better and slower; about a hundred languages; 4-bit weights."),
+    N_("Ahead on public retrieval sets, slower; about a hundred languages; 4-bit weights."),
     N_("The full weights on a server of your own."),
 )
 """What `app/embeddings/profiles.toml` says of its models, marked here for extraction."""

@@ -10,167 +10,36 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
-import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
-import httpx
 import psycopg
-from pydantic import SecretStr
-from sqlalchemy.engine import make_url
 
-from app.container import Container, build_container
-from app.core.config import Config, ServerSettings
+from app.container import build_container
 from app.core.contracts.actor import SYSTEM
-from app.core.documents.text import document_text
 from app.embeddings import store
 from app.embeddings.identity import PROBE_TEXT
-from app.embeddings.indexes import pgvector
-from app.embeddings.passages import passage_hash
-from app.embeddings.store import NewRow
-from app.local.home import Home
-from app.local.postgres import LocalPostgres
-from app.local.valkey import LocalValkey
 from evaluations.bench import measures
-from evaluations.bench.corpus import ENTITY, Corpus, load
+from evaluations.bench.corpus import Corpus
+from evaluations.bench.laboratory import MEMORY_MB, NEW, Laboratory, laboratory, plain
 from evaluations.bench.report import ROOT
-from evaluations.bench.stub_server import DIMENSIONS, digest, vectors
+from evaluations.bench.stub_server import digest
 from evaluations.bench.switch_figures import Run, publish_runs
+from tests.fixtures import console as consoles
 from tests.fixtures.console import Console
-from tests.fixtures.databases import migrate
 from tests.fixtures.servers import create_database, drop_database
 
-SLOTS = 2
-MEMORY_MB = 512
 SPEEDS = {50: {"a": 0.020, "b": 0.0384}, 2000: {"a": 0.004, "b": 0.000875}}
 """Texts per second of both slots together: the slow one in calls of half a second, the fast one in batches of 32."""
 SIZES = {
     "small": [(1_000, 50, 3), (1_000, 2000, 3)],
     "full": [(10_000, 50, 1), (10_000, 2000, 5), (100_000, 2000, 3)],
 }
-OLD, NEW = "openai_compatible:old", "openai_compatible:new"
-PROFILE = (
-    '[profiles."{key}"]\ndimensions = {size}\nserver = "stub"\nlabel = "{key}"\ndescription = "of the benchmark"\n'
-)
 POLL_SECONDS = 0.25
-STATUS_CALLS = 50
-FOLDER_PREFIX = "changeover-bench-"
-
-
-@dataclass
-class Laboratory:
-    """The servers of a whole benchmark, and the databases that runs are copied from."""
-
-    folder: Path
-    postgres: LocalPostgres
-    redis_url: str
-    stub: subprocess.Popen[bytes]
-    stub_url: str
-    templates: dict[int, Corpus] = field(default_factory=dict)
-
-    def config(self, database: str) -> Config:
-        return Config(
-            database_url=database,
-            redis_url=self.redis_url,
-            secret_key=SecretStr("a secret key of the benchmark only"),
-            changeover_env="test",
-            ai_embeddings_servers={"stub": ServerSettings(url=self.stub_url, slots=SLOTS)},
-            ai_embeddings_profiles=self.profiles,
-            ai_embeddings_initial=OLD,
-            ai_embeddings_index_memory_mb=MEMORY_MB,
-            embeddings_workers=SLOTS,
-        )
-
-    @property
-    def profiles(self) -> Path:
-        path = self.folder / "profiles.toml"
-        if not path.exists():
-            path.write_text("".join(PROFILE.format(key=key, size=DIMENSIONS) for key in (OLD, NEW)))
-        return path
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The same configuration for the processes."""
-        return {
-            "AI_EMBEDDINGS_SERVERS": json.dumps({"stub": {"url": self.stub_url, "slots": SLOTS}}),
-            "AI_EMBEDDINGS_PROFILES": str(self.profiles),
-            "AI_EMBEDDINGS_INITIAL": OLD,
-            "AI_EMBEDDINGS_INDEX_MEMORY_MB": str(MEMORY_MB),
-            "EMBEDDINGS_WORKERS": str(SLOTS),
-            "CHANGEOVER_LOG_LEVEL": "warning",
-        }
-
-    def control(self, **wish: float) -> None:
-        httpx.post(f"{self.stub_url}/control", json=wish).raise_for_status()
-
-    def stats(self) -> dict[str, Any]:
-        found: dict[str, Any] = httpx.get(f"{self.stub_url}/stats").raise_for_status().json()
-        return found
-
-    def corpus(self, count: int) -> Corpus:
-        """Load ``count`` documents and serve them with the old model, once; runs copy this database."""
-        if count not in self.templates:
-            url = create_database(self.postgres.url, f"documents_{count}")
-            migrate(url)
-            with psycopg.connect(plain(url)) as connection:
-                corpus = load(connection, count)
-            parts = build_container(self.config(url))
-            serve_old_model(parts, corpus)
-            parts.engine.dispose()
-            with psycopg.connect(plain(url), autocommit=True) as connection:
-                connection.execute("vacuum (analyze)")
-            self.templates[count] = corpus
-        return self.templates[count]
-
-
-@contextmanager
-def laboratory() -> Iterator[Laboratory]:
-    """PostgreSQL and Valkey as `make run` has them, and the stub; all of it is removed at the end."""
-    with ExitStack() as stack:
-        folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        stack.callback(Home(folder).remove)
-        postgres = stack.enter_context(LocalPostgres(folder))
-        valkey = stack.enter_context(LocalValkey(folder))
-        command = [sys.executable, "-m", "evaluations.bench.stub_server", "--slots", str(SLOTS)]
-        stub = stack.enter_context(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE))
-        stack.callback(stub.kill)
-        assert stub.stdout is not None
-        yield Laboratory(folder, postgres, valkey.url, stub, stub.stdout.readline().decode().strip())
-
-
-def plain(url: str) -> str:
-    """The address as the driver takes it."""
-    return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-
-
-def serve_old_model(parts: Container, corpus: Corpus) -> None:
-    """Vectors and index of the old model, as if it had served for long."""
-    assert parts.ai is not None
-    parts.ai.upkeep.set_up()
-    with parts.units() as unit:
-        serving = store.serving(unit.session)
-        assert serving is not None
-        for start in range(0, len(corpus.passages), 1000):
-            part = corpus.passages[start : start + 1000]
-            made = vectors("old", [passage.text for _, passage in part])
-            rows = [
-                NewRow(key, passage, passage_hash(passage.text), vector)
-                for (key, passage), vector in zip(part, made, strict=True)
-            ]
-            store.copy_rows(unit.session, serving.space_id, rows)
-    pgvector.build(parts.engine, serving.space_id, ENTITY, DIMENSIONS, "cosine", memory_mb=MEMORY_MB)
-
-
-# --- one run -----------------------------------------------------------------------------------------------------
 
 
 def measure(lab: Laboratory, documents: int, speed: int, number: int) -> Run:
@@ -219,9 +88,7 @@ def run_switch(lab: Laboratory, url: str, console: Console, corpus: Corpus, run:
         wal = measures.wal_position(connection)
         watch = measures.Watch({"workers": pids, "postgres": [postgres.pid], "stub": [lab.stub.pid]})
         begun = _number(connection, "select extract(epoch from clock_timestamp())")
-        monotonic = time.monotonic()
         switch = switching.start(SYSTEM, NEW)
-        run.values["start"] = time.monotonic() - monotonic
         run.status = _followed(switching, console, 120 + 6 * len(corpus.passages) / run.speed)
         used = watch.stop()
         run.values |= {"wal": measures.wal_position(connection) - wal, "foreign_cores": used.pop("foreign_cores")}
@@ -234,13 +101,11 @@ def run_switch(lab: Laboratory, url: str, console: Console, corpus: Corpus, run:
         run.values |= {
             "wall": _number(connection, f"select extract(epoch from finished_at) from switches where id = {switch.id}")
             - begun,
-            "before": stats["begun"] - monotonic,
-            "embedding": stats["ended"] - stats["begun"],
             "state": measures.state_bytes(connection, switch.id),
             "peak": max(measures.peak_mb(process.pid) for process in console.processes["worker-embeddings"]),
             "peak_any": max(map(measures.peak_mb, pids)),
         }
-        run.phases = ended.actuals.get("phases", {})
+        run.values |= measures.phases(connection, switch.id, begun)
         _count_texts(run, stats, corpus, allowed)
         run.counts |= measures.violations(connection, ended.to_space_id or 0, "new", corpus)
     console.stop()
@@ -329,13 +194,16 @@ def plan(rows: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluations.bench.bench_switch")
     parser.add_argument("--size", choices=sorted(SIZES), default="small")
+    parser.add_argument("--workers", type=int, default=2, help="processes of the queue embeddings")
     parser.add_argument("--plan", help="for example 10000x2000x3, in place of --size: documents, texts/s, runs")
     options = parser.parse_args()
     rows = SIZES[options.size]
     if options.plan:
         rows = [tuple(map(int, part.split("x"))) for part in options.plan.split(",")]  # type: ignore[misc]
     runs: list[Run] = []
+    consoles.WORKERS["worker-embeddings"] = ("embeddings", options.workers)
     with laboratory() as lab:
+        lab.workers = options.workers
         for documents, speed, number in plan(rows):
             run = measure(lab, documents, speed, number)
             runs.append(run)

@@ -25,8 +25,8 @@ VOCABULARY = 20_000
 DUPLICATES = 0.01
 WINDOW = 220
 SYLLABLES = {
-    "en": "th er on an re he in ed nd ha at en es of or nt ea ti to it st io le is ou ar as de rt ve".split(),
-    "it": "la re to ne co di ri no ta te ra si ca ti li le na pe ma so do pro con per sta zio mo vo ge fi".split(),
+    "en": ("th", "er", "on", "an", "re", "he", "in", "ed", "nd", "ha", "at", "en", "es", "of", "or", "nt", "ti", "st"),
+    "it": ("la", "re", "to", "ne", "co", "di", "ri", "no", "ta", "te", "ra", "si", "ca", "pro", "con", "per", "sta"),
 }
 COLUMNS = "entity, record_id, locale, title, body, text_hash, embeddable, revision"
 
@@ -75,7 +75,7 @@ def load(connection: psycopg.Connection[Any], count: int) -> Corpus:
     return corpus
 
 
-def _vocabulary(rng: np.random.Generator, syllables: list[str]) -> np.ndarray[Any, Any]:
+def _vocabulary(rng: np.random.Generator, syllables: tuple[str, ...]) -> np.ndarray[Any, Any]:
     """Frequent words are short."""
     sizes = 1 + (np.arange(VOCABULARY) > 40).astype(int) + rng.integers(0, 3, VOCABULARY)
     return np.array(["".join(rng.choice(syllables, size)) for size in sizes])

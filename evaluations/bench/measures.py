@@ -110,6 +110,24 @@ def state_bytes(connection: psycopg.Connection[Any], switch_id: int) -> int:
     return int(row[0])
 
 
+def phases(connection: psycopg.Connection[Any], switch_id: int, begun: float) -> dict[str, float]:
+    """Seconds from ``begun`` (of the database's clock) to the first chunk, between its first and last one, and so on;
+    they add up to the wall time."""
+    row = connection.execute(
+        """select extract(epoch from min(c.started_at) filter (where c.phase = 'embeddings')),
+            extract(epoch from max(c.finished_at) filter (where c.phase = 'embeddings')),
+            extract(epoch from min(c.started_at) filter (where c.phase = 'indexes')),
+            extract(epoch from max(c.finished_at) filter (where c.phase = 'indexes')),
+            extract(epoch from max(s.finished_at))
+        from switches s join switch_chunks c on c.switch_id = s.id where s.id = %s""",
+        (switch_id,),
+    ).fetchone()
+    assert row is not None
+    points = [begun, *map(float, row)]
+    names = ("before", "embedding", "between", "indexing", "after")
+    return {name: end - start for name, start, end in zip(names, points[:-1], points[1:], strict=True)}
+
+
 def raw_costs(connection: psycopg.Connection[Any], space_id: int, memory_mb: int) -> tuple[float, float]:
     """(seconds of COPY, seconds of the index build) of the space's rows into a table without keys, committed."""
     connection.execute("create table raw_vectors (like embeddings including storage)")

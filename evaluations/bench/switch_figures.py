@@ -27,7 +27,6 @@ class Run:
     passages: int
     values: dict[str, float] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    phases: dict[str, float] = field(default_factory=dict)
     status: list[float] = field(default_factory=list)
 
     @property
@@ -46,23 +45,20 @@ class Run:
 
     @property
     def idle(self) -> float:
-        """Seconds for which a slot had nothing to do between the first call and the last, on average."""
+        """Seconds for which a slot had nothing to do while there were chunks, on average."""
         return self.values["embedding"] - self.values["busy"] / SLOTS
-
-    @property
-    def after(self) -> float:
-        """Seconds from the last answer to the activation, without what a raw build takes."""
-        return self.values["wall"] - self.values["before"] - self.values["embedding"] - self.values["build"]
 
     def line(self) -> str:
         """One line for whoever waits."""
         value = self.values
+        spent = ", ".join(
+            f"{name} {value[name]:.2f}" for name in ("before", "embedding", "between", "indexing", "after")
+        )
         return (
             f"{self.documents} documents at {self.speed}/s: {value['wall']:.2f} s, ideal {self.ideal:.2f} s "
             f"({value['busy'] / SLOTS:.2f} model + {value['copy']:.2f} copy + {value['build']:.2f} index), ratio "
-            f"{self.ratio:.3f}; loop {value['loop_wall']:.2f} s, {self.loop_ratio:.3f}; "
-            f"before {value['before']:.2f}, slots idle {self.idle:.2f}, after {self.after:.2f} s; "
-            f"{self.counts}; phases {self.phases}; foreign cores {value['foreign_cores']:.2f}"
+            f"{self.ratio:.3f}; loop {value['loop_wall']:.2f} s, {self.loop_ratio:.3f}; {spent} (slots idle "
+            f"{self.idle:.2f}); {self.counts}; foreign cores {value['foreign_cores']:.2f}"
         )
 
 
@@ -108,12 +104,13 @@ def _group(documents: int, speed: int, runs: Sequence[Run]) -> list[Figure]:
         Figure(f"wall_over_loop{tail}", of(lambda run: run.values["wall"] / run.values["loop_wall"]), "ratio", "lower"),
         Figure(f"wall{tail}", value("wall"), "s", "lower"),
         Figure(f"ideal{tail}", of(lambda run: run.ideal), "s"),
-        Figure(f"before_first_call{tail}", value("before"), "s", "lower"),
+        Figure(f"before_first_chunk{tail}", value("before"), "s", "lower"),
         Figure(f"slots_idle{tail}", of(lambda run: run.idle), "s", "lower"),
-        Figure(f"after_last_call_without_build{tail}", of(lambda run: run.after), "s", "lower"),
+        Figure(f"chunks_to_index{tail}", value("between"), "s", "lower"),
+        Figure(f"index_to_activation{tail}", value("after"), "s", "lower"),
         Figure(f"index_rate_over_raw{tail}", of(_index_share), "ratio", "higher", INDEX_SHARE),
         Figure(f"texts_over_passages{tail}", of(lambda run: run.values["texts"] / run.passages), "ratio", "lower"),
-        Figure(f"texts_over_distinct{tail}", of(lambda run: run.values["texts"] / run.values["needed"]), "ratio", "lower"),
+        Figure(f"texts_over_distinct{tail}", of(_texts_over_distinct), "ratio", "lower"),
         Figure(f"worker_peak{tail}", value("peak"), "MB", "lower", memory),
         Figure(f"any_process_peak{tail}", value("peak_any"), "MB", "lower"),
         Figure(f"loop_peak{tail}", value("loop_peak_mb"), "MB"),
@@ -125,12 +122,17 @@ def _group(documents: int, speed: int, runs: Sequence[Run]) -> list[Figure]:
         Figure(f"state{tail}", value("state"), "bytes", "lower"),
         Figure(f"status_call{tail}", status or [math.nan], "ms", "lower", STATUS_MS),
         Figure(f"foreign_cores{tail}", value("foreign_cores"), "cores"),
-    ]  # fmt: skip
+    ]
 
 
 def _index_share(run: Run) -> float:
-    """Our rate of building over the raw one, by the time of the whole phase."""
-    return run.values["build"] / max(run.phases.get("indexes", math.inf), 0.001)
+    """Our rate of building over the raw one, by the time from the chunk's claim to its end."""
+    return run.values["build"] / run.values["indexing"]
+
+
+def _texts_over_distinct(run: Run) -> float:
+    """What reusing the vectors of equal texts in other documents would save."""
+    return run.values["texts"] / run.values["needed"]
 
 
 def _exponents(runs: Sequence[Run], small: int, large: int) -> list[Figure]:
@@ -143,7 +145,7 @@ def _exponents(runs: Sequence[Run], small: int, large: int) -> list[Figure]:
         "bytes_written": lambda run: run.values["wal"],
         "state": lambda run: run.values["state"],
         "status": lambda run: statistics.median(run.status) if run.status else math.nan,
-        "build": lambda run: run.phases["indexes"],
+        "build": lambda run: run.values["indexing"],
         "raw_build": lambda run: run.values["build"],
     }
 

@@ -100,7 +100,7 @@ class Checker:
         search = self.bench.container.search
         answer = search.search(SYSTEM, SearchRequest(q="record"))
         wanted = self.bench.observe(
-            "select count(distinct record_id) from search_documents where words @@ to_tsquery('simple', 'record')"
+            "select count(distinct (entity, record_id)) from search_documents where words @@ to_tsquery('simple', 'record')"
         )[0][0]
         if answer.total != wanted:
             yield f"I8 {answer.total} of {wanted} found by words"

@@ -96,18 +96,23 @@ def stops_and_starts(bench: FaultBench) -> None:
         server.start()
 
 
+def _never_served(bench: FaultBench) -> None:
+    bench.go_on()
+    assert not bench.serving.endswith("beta"), "I1: a model serves whose server answers from another"
+
+
 def other_model(bench: FaultBench) -> None:
     """The server says that it runs another model now, and does."""
     edits(bench)
     bench.servers["beta"].behaviour = Behaviour(model="gamma")
-    bench.go_on()
+    _never_served(bench)
 
 
 def other_weights(bench: FaultBench) -> None:
     """The server runs another model under the same name and with the same length."""
     edits(bench)
     bench.servers["beta"].behaviour = Behaviour(noise=0.5)
-    bench.go_on()
+    _never_served(bench)
 
 
 def other_weights_after_the_check(bench: FaultBench) -> None:

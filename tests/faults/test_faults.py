@@ -45,7 +45,9 @@ def test_every_checkpoint_is_passed_by_an_ordinary_life(bench: FaultBench, mode:
     bench.ai.switching.abandon(SYSTEM)
     bench.go_on()
     bench.reach("verify", "in_place", C)
-    bench.finish()
+    bench.go_on()
+    bench.reach("indexes", "side_by_side", B)
+    bench.go_on()
     assert set(NAMES) - set(bench.points.seen) == set()
     assert bench.checker.violations_at_rest() == []
 

@@ -25,6 +25,7 @@ from tests.fixtures.catalogues import TRANSLATIONS
 ROOT = TRANSLATIONS.parents[1]
 SOURCES = ("app", "templates", "jobs")
 TRANSLATED = [code for code in LOCALES if code != DEFAULT_LOCALE]
+STOPS = (".", ":", "?")
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 
 pytestmark = pytest.mark.parametrize("locale", TRANSLATED)
@@ -42,14 +43,14 @@ def messages(locale: str) -> tuple[Message, ...]:
 
 
 @cache
-def extracted() -> frozenset[str | tuple[str, ...]]:
-    """The texts of the present source, found as `make catalogue` finds them."""
+def extracted() -> frozenset[tuple[str | None, tuple[str, ...]]]:
+    """Context and texts of what the present source shows, found as `make catalogue` finds them."""
     with (TRANSLATIONS / "babel.cfg").open() as file:
-        methods, options = parse_mapping_cfg(file)
+        methods, options = parse_mapping_cfg(file)  # type: ignore[no-untyped-call]
     return frozenset(
-        text
+        (context, (text,) if isinstance(text, str) else tuple(text))
         for directory in SOURCES
-        for _file, _line, text, _comments, _context in extract_from_dir(ROOT / directory, methods, options)
+        for _file, _line, text, _comments, context in extract_from_dir(ROOT / directory, methods, options)
     )
 
 
@@ -57,20 +58,27 @@ def placeholders(text: str) -> Counter[str]:
     return Counter(match[0] for match in _PLACEHOLDER.finditer(text))
 
 
+def english(message: Message) -> tuple[str, ...]:
+    """The text, or singular and plural."""
+    return (message.id,) if isinstance(message.id, str) else tuple(message.id)
+
+
+def forms(message: Message) -> tuple[str, ...]:
+    """The translation, or each of its plural forms."""
+    return (message.string or "",) if isinstance(message.string, str | None) else tuple(message.string)
+
+
 def pairs(message: Message) -> list[tuple[str, str]]:
     """Each English text with its translation; every form but the first one stands for the English plural."""
-    if isinstance(message.id, str):
-        return [(message.id, str(message.string))]
-    singular, plural = message.id
-    return [(plural if form else singular, text) for form, text in enumerate(message.string)]
+    return [(english(message)[min(form, 1)], text) for form, text in enumerate(forms(message))]
 
 
 def test_every_text_has_a_translation_in_every_form(locale: str) -> None:
-    forms = get_plural(locale).num_plurals
+    wanted = get_plural(locale).num_plurals
     assert messages(locale)
     for message in messages(locale):
-        assert isinstance(message.id, str) or len(message.string) == forms, message.id
-        assert all(text.strip() for _english, text in pairs(message)), message.id
+        assert len(forms(message)) == (1 if len(english(message)) == 1 else wanted), message.id
+        assert all(text.strip() for text in forms(message)), message.id
 
 
 def test_the_header_has_the_plural_rule_of_the_language(locale: str) -> None:
@@ -80,17 +88,18 @@ def test_the_header_has_the_plural_rule_of_the_language(locale: str) -> None:
 
 def test_placeholders_are_those_of_the_english_text(locale: str) -> None:
     for message in messages(locale):
-        for english, text in pairs(message):
-            assert placeholders(text) == placeholders(english), message.id
-            assert "%" not in _PLACEHOLDER.sub("", text) or "%" in _PLACEHOLDER.sub("", english), message.id
+        for source, text in pairs(message):
+            assert placeholders(text) == placeholders(source), message.id
+            assert "%" not in _PLACEHOLDER.sub("", text) or "%" in _PLACEHOLDER.sub("", source), message.id
 
 
 def test_sentences_end_as_the_english_ones_do(locale: str) -> None:
     """Texts are joined to others: a missing stop shows; and nothing is shouted."""
     for message in messages(locale):
-        for english, text in pairs(message):
-            assert text == text.strip() and "!" not in text, message.id
-            assert (text[-1] in ".:?") == (english[-1] in ".:?") or message.id == "since", message.id
+        for source, text in pairs(message):
+            assert text == text.strip(), message.id
+            assert "!" not in text, message.id
+            assert text.endswith(STOPS) == source.endswith(STOPS) or message.id == "since", message.id
 
 
 def test_nothing_is_fuzzy_or_obsolete(locale: str) -> None:
@@ -108,7 +117,7 @@ def test_every_description_of_a_shipped_model_is_translated(locale: str) -> None
 
 
 def test_the_catalogue_has_the_texts_of_the_source_and_no_others(locale: str) -> None:
-    known = {message.id for message in messages(locale)}
+    known = {(message.context, english(message)) for message in messages(locale)}
     assert not extracted() - known, "run `make catalogue` and translate what is new"
     assert not known - extracted(), "run `make catalogue`"
 
@@ -119,8 +128,11 @@ def test_the_compiled_catalogue_answers(locale: str) -> None:
     compiled.seek(0)
     answers = GNUTranslations(compiled)
     for message in messages(locale):
-        if isinstance(message.id, str):
-            assert answers.gettext(message.id) == message.string
+        if message.context is not None:
+            assert answers.pgettext(message.context, english(message)[0]) == forms(message)[0]
+        elif len(english(message)) == 1:
+            assert answers.gettext(english(message)[0]) == forms(message)[0]
         else:
-            assert tuple(answers.ngettext(*message.id, count) for count in (1, 1_000_000, 2)) == message.string
-    assert answers.ngettext("%(num)s day", "%(num)s days", 0) == answers.ngettext("%(num)s day", "%(num)s days", 5)
+            singular, plural = english(message)
+            said = [answers.ngettext(singular, plural, count) for count in (0, 1, 2, 5, 11, 1_000_000)]
+            assert set(said) == set(forms(message)), message.id

@@ -266,3 +266,26 @@ def test_three_models_in_turn_each_keep_their_own_retention(bench: Bench) -> Non
         assert bench.violations(target) == []
     kept = {row["key"] for row in bench.ai.switching.retained()}
     assert kept == {B, C}
+
+
+def test_work_that_fails_again_and_again_for_an_unknown_reason_stops_the_switch_and_resume_goes_on(bench: Bench) -> None:
+    bench.start()
+    for _ in range(4):
+        bench.ai.machine.trouble(bench.last.id, ValueError("anything"))
+    assert bench.ai.switching.status().status == "running"
+    bench.ai.machine.trouble(bench.last.id, ValueError("anything"))
+    assert (bench.last.error_code, bench.last.error_values) == ("switch.failed.unexpected", {"kind": "ValueError"})
+    assert bench.serving == A
+    bench.ai.switching.resume(SYSTEM)
+    bench.settle()
+    assert bench.serving == B
+
+
+def test_troubles_that_are_over_are_forgotten(bench: Bench) -> None:
+    bench.start()
+    for phase in ("embeddings", "indexes", "verify"):
+        for _ in range(3):
+            bench.ai.machine.trouble(bench.last.id, ValueError("anything"))
+        bench.run_to(phase)
+    bench.settle()
+    assert bench.serving == B

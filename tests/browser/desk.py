@@ -1,0 +1,172 @@
+"""What a person does at the console, step by step, in the words of their language; and what the database says of it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from playwright.sync_api import Locator, Page, expect
+from sqlalchemy import text
+
+from app.container import Container
+from app.embeddings.parts import EmbeddingParts
+from tests.fixtures.console import Console
+
+PASSWORD = "a long password of the tests"
+LIMIT_SECONDS = 60
+PHASES = ("preflight", "embeddings", "indexes", "verify", "activate")
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the console says, as the handbook names it; ``{}`` is a model."""
+
+    sign_in: str
+    user_name: str
+    password: str
+    models: str
+    review: str
+    switch_to: str
+    keep: str
+    side_by_side: str
+    in_place: str
+    stop: str
+    activated: str
+    search: str
+
+
+WORDS = {
+    "en": Words(
+        sign_in="Sign in",
+        user_name="User name",
+        password="Password",
+        models="AI & models",
+        review="Review the change",
+        switch_to="Switch to {}",
+        keep="Keep {}",
+        side_by_side="Side by side",
+        in_place="In place",
+        stop="Stop the switch",
+        activated="Activated",
+        search="Search",
+    ),
+    "it": Words(
+        sign_in="Accedi",
+        user_name="Nome utente",
+        password="Password",
+        models="IA e modelli",
+        review="Rivedi il cambio",
+        switch_to="Passa a {}",
+        keep="Mantieni {}",
+        side_by_side="Affiancato",
+        in_place="Sul posto",
+        stop="Ferma il cambio",
+        activated="Attivato",
+        search="Cerca",
+    ),
+}
+
+
+class Desk:
+    """A person before a browser: ``page`` is what they see, ``words`` is what they read there."""
+
+    def __init__(self, console: Console, container: Container, page: Page, locale: str) -> None:
+        self.console = console
+        self.container = container
+        self.page = page
+        self.locale = locale
+        self.words = WORDS[locale]
+
+    # --- what the person does --------------------------------------------------------------------------------------
+
+    def sign_in(self) -> None:
+        """From the start page, by the form; then the person's language by the switch in the top bar."""
+        self.page.goto("/")
+        expect(self.page.locator("html")).to_have_attribute("lang", self.locale)
+        self.page.get_by_label(self.words.user_name).fill("admin")
+        self.page.get_by_label(self.words.password).fill(PASSWORD)
+        self.page.get_by_role("button", name=self.words.sign_in).click()
+        expect(self.page.locator("#top-q, #q").first).to_be_visible()
+        if self.page.locator("html").get_attribute("lang") != self.locale:
+            self.page.locator(f".topbar button[name=locale][value={self.locale}]").click()
+        expect(self.page.locator("html")).to_have_attribute("lang", self.locale)
+
+    def go_to_models(self) -> None:
+        """By the link in the rail."""
+        self.page.locator(".rail").get_by_role("link", name=self.words.models, exact=True).click()
+        expect(self.page.get_by_role("heading", level=1)).to_have_text(self.words.models)
+
+    def review(self, model: str, mode: str) -> Locator:
+        """Choose a model and a way, ask for the review; the part of the page that holds its numbers."""
+        self.page.get_by_role("radio", name=model, exact=True).check()
+        self.page.get_by_role("radio", name=mode, exact=True).check()
+        self.page.get_by_role("button", name=self.words.review).click()
+        body = self.page.locator("#confirm-body")
+        expect(body).to_be_visible()
+        return body
+
+    def confirm(self, model: str) -> None:
+        """Press the button that names the verb and the model."""
+        self.page.get_by_role("button", name=self.words.switch_to.format(model), exact=True).click()
+        expect(self.page).to_have_url(re.compile("/settings/ai/progress$"))
+
+    def search(self, query: str, entity: str = "cms.contents") -> list[str]:
+        """The titles that the first page of a search shows."""
+        self.page.goto("/search")
+        self.page.locator("#q").fill(query)
+        self.page.locator("select[name=entity]").select_option(entity)
+        self.page.locator("#search-form").get_by_role("button", name=self.words.search, exact=True).click()
+        expect(self.page).to_have_url(re.compile(r"\bq="))
+        expect(self.page.locator("#results .result, #results .empty").first).to_be_visible()
+        return [title.strip() for title in self.page.locator("#results .result h2").all_inner_texts()]
+
+    # --- what they see ---------------------------------------------------------------------------------------------
+
+    def phase(self, key: str) -> Locator:
+        return self.page.locator(f"#phase-{key}")
+
+    def expect_phase(self, key: str, state: str) -> None:
+        """Wait until a phase is ``done``, ``current``, ``failed`` or ``waiting``."""
+        expect(self.phase(key)).to_have_class(re.compile(rf"\bis-{state}\b"))
+
+    # --- what the database says ------------------------------------------------------------------------------------
+
+    @property
+    def ai(self) -> EmbeddingParts:
+        assert self.container.ai is not None
+        return self.container.ai
+
+    @property
+    def serving(self) -> str:
+        """The serving model's name."""
+        found = self.ai.switching.serving()
+        return "" if found is None else found[0].model_key.partition(":")[2]
+
+    def count(self, sql: str) -> int:
+        with self.container.units() as unit:
+            return int(unit.session.scalar(text(sql)) or 0)
+
+    def documents(self) -> int:
+        """How many documents have a text to embed."""
+        return self.count("select count(*) from search_documents where embeddable")
+
+    def wait(self, condition: Callable[[], bool], what: str) -> None:
+        until = time.monotonic() + LIMIT_SECONDS
+        while not condition():
+            if time.monotonic() > until:
+                raise AssertionError(f"{what}\n{self.console.tails()}")
+            time.sleep(0.1)
+
+    def wait_until_embedded(self) -> None:
+        """Wait until the first model serves with all of its vectors and its indexes."""
+
+        def ready() -> bool:
+            if not self.serving:
+                return False
+            done, total = self.ai.switching.coverage()
+            indexes = self.count("select count(*) from pg_indexes where indexname like 'emb\\_%'")
+            return total > 0 and done == total and indexes > 0
+
+        self.wait(ready, "the first model never stood")
