@@ -5,7 +5,7 @@ COPY requirements/bootstrap.lock requirements/local.lock requirements/
 RUN pip install --no-cache-dir --require-hashes -r requirements/bootstrap.lock \
     && uv pip sync --system --no-cache requirements/local.lock
 COPY . .
-RUN if [ -d app/translations ]; then pybabel compile -q -d app/translations; fi \
+RUN if [ -d app/translations ]; then pybabel -q compile -d app/translations; fi \
     && useradd --system changeover \
     && install -d -o changeover /var/lib/changeover
 USER changeover

@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev translations catalogue run test check format-check lint types layers templates format lock remove-data clean
+.PHONY: help setup setup-dev translations catalogue run test check format-check lint types layers templates format lock remove-data clean bench-switch
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -90,6 +90,13 @@ format: setup-dev ## format, and fix what ruff can fix
 lock: setup-dev ## regenerate the lock files (UPGRADE=--upgrade for newer versions)
 	cd requirements && for name in bootstrap dev; do "../$(BIN)/uv" pip compile $(LOCK) $(UPGRADE) $$name.in -o $$name.lock; done
 	cd requirements && for name in local base; do "../$(BIN)/uv" pip compile $(LOCK) -c dev.lock $$name.in -o $$name.lock; done
+
+bench-switch: setup-dev ## what a switch costs beside its model, copy and index alone (SIZE=small|full)
+	$(BIN)/python -m evaluations.bench.bench_switch --size $(or $(SIZE),small)
+
+.PHONY: faults
+faults: setup-dev ## every fault, the sweeps and the soaks, and docs/reference/faults.md (SIZE=small|full)
+	$(BIN)/python -m tests.faults.report --size $(or $(SIZE),small) $(PYTEST_ARGS)
 
 remove-data: setup ## delete the data of `make run` (database, queue, password)
 	@$(BIN)/python -m app.local remove

@@ -93,7 +93,6 @@ class Container:
     ai: EmbeddingParts | None = None
     profiles: Profiles | None = None
     model_servers: ModelServers | None = None
-    record_vectors: Callable[[Unit, str, int], object] | None = None
     strip: Callable[[Actor], object] | None = None
     switch_failures: Callable[[int], Sequence[SwitchFailure]] | None = None
 

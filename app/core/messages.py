@@ -113,7 +113,7 @@ SENTENCES: Mapping[str, str] = {
     "switch.choose_documents": N_("Choose at least one document first."),
     "switch.mode": N_("The mode must be side_by_side or in_place."),
     # why a switch failed
-    "switch.failed.server_away": N_("The server of %(profile)s has been away since %(since)s."),
+    "switch.failed.server_away": N_("The server of %(profile)s has been away for %(since)s seconds."),
     "switch.failed.server_changed": N_("The server of %(profile)s now answers from another model: %(detail)s"),
     "switch.failed.decisions": N_(
         "Documents that could not be embedded and need a decision: %(count)s. Retry them or set them aside."

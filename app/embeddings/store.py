@@ -69,6 +69,18 @@ class Missing:
 
 
 @dataclass(frozen=True)
+class RecordState:
+    """One document of a record in a space: passages that stand for its current text, and why there are none."""
+
+    locale: str
+    passages: int
+    done: bool
+    embeddable: bool
+    reason: str | None
+    set_aside: bool
+
+
+@dataclass(frozen=True)
 class NewRow:
     """A vector ready to be stored."""
 
@@ -197,6 +209,20 @@ def count_done(session: Session, space_id: int) -> dict[str, int]:
         {"space": space_id},
     )
     return {row[0]: row[1] for row in rows}
+
+
+def record_states(session: Session, space_id: int, entity: str, record_id: int) -> list[RecordState]:
+    """The documents of one record in a space, by locale; none when the record is not searchable."""
+    rows = session.execute(
+        text(
+            "select d.locale, v.present, v.present is not distinct from v.wanted, d.embeddable, f.reason, "
+            "coalesce(f.resolution = 'set_aside', false)"
+            + _STATE.replace("where d.embeddable", "where d.entity = :entity and d.record_id = :record")
+            + " order by d.locale"
+        ),
+        {"space": space_id, "entity": entity, "record": record_id},
+    )
+    return [RecordState(*row) for row in rows]
 
 
 def entities_with_rows(session: Session, space_id: int) -> list[str]:
@@ -350,10 +376,9 @@ def copy_rows(session: Session, space_id: int, rows: Sequence[NewRow]) -> None:
         "embedding) from stdin (format binary)"
     )
     with driver.cursor().copy(statement) as copy:
-        copy.write(b"PGCOPY\n\xff\r\n\x00" + struct.pack("!ii", 0, 0))
-        for row in rows:
-            copy.write(_tuple(space_id, row))
-        copy.write(struct.pack("!h", -1))
+        head, end = b"PGCOPY\n\xff\r\n\x00" + struct.pack("!ii", 0, 0), struct.pack("!h", -1)
+        # In one piece: the driver takes a turn on the socket for each that it is given.
+        copy.write(b"".join([head, *(_tuple(space_id, row) for row in rows), end]))
 
 
 def _tuple(space_id: int, row: NewRow) -> bytes:

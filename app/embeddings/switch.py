@@ -125,6 +125,12 @@ class Switching:
         with self.units() as unit:
             return activation.retained(unit.session)
 
+    def record(self, entity: str, record_id: int) -> list[store.RecordState]:
+        """How one record stands in the serving model, per locale."""
+        with self.units() as unit:
+            row = store.serving(unit.session)
+            return [] if row is None else store.record_states(unit.session, row.space_id, entity, record_id)
+
     def coverage(self) -> tuple[int, int]:
         """(documents with vectors of the serving model at their current text, documents with a text)."""
         with self.units() as unit:

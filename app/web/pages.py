@@ -38,7 +38,7 @@ NAV: tuple[Group, ...] = (
     (
         N_("Run"),
         (
-            Place(N_("AI and models"), "/settings/ai", "ai", "a", "settings.select"),
+            Place(N_("AI & models"), "/settings/ai", "ai", "a", "settings.select"),
             Place(N_("Queues"), "/queues", "queue", "q", "queues.select"),
         ),
     ),

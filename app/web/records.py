@@ -14,6 +14,7 @@ from app.core.unit import Unit
 from app.edge.context import actor, container
 from app.edge.errors import field_errors
 from app.edge.transactions import in_unit
+from app.web.ai_records import record_vectors
 from app.web.record_form import conflict_context, detail_context, edit_context, read_form, stored_form
 from app.web.record_list import list_context, read_list
 
@@ -44,11 +45,10 @@ def detail(name: str, record_id: int, *, unit: Unit) -> ResponseReturnValue:
     """One record in all of its languages."""
     entity = container().records.entity(actor(), name)
     record = container().records.get(unit, actor(), name, record_id)
-    vectors = container().record_vectors
     return render_template(
         "records/detail.html",
         **detail_context(entity, actor(), record),
-        vectors=vectors(unit, name, record_id) if vectors else _no_vectors(),
+        vectors=record_vectors(name, record_id),
     )
 
 
@@ -133,7 +133,3 @@ def _editable(name: str, ability: str) -> Entity:
     if not entity.editable or not actor().may(f"{entity.name}.{ability}"):
         raise NotFound("page.not_found")
     return entity
-
-
-def _no_vectors() -> dict[str, object]:
-    return {"state": "off", "sentence": _("No embedding model is installed: searches find this record by its words.")}

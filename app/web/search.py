@@ -16,6 +16,7 @@ from app.core.locale import LOCALES
 from app.core.messages import N_
 from app.edge.context import actor, container, is_htmx
 from app.edge.errors import field_errors
+from app.web.ai_words import name_of
 from app.web.record_words import badge, word
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _results(wanted: SearchRequest, found: SearchResponse, asked: Mapping[str, s
         "degraded": _degraded(found.meta),
         "degraded_href": _reason_page(found.meta),
         "mode_applied": _("words and meaning") if "vector" in found.meta.strategies else _("words only"),
-        "model": found.meta.model,
+        "model": _model(found.meta.model),
         "hits": [_hit(hit) for hit in found.hits],
         "page": {
             "first": first,
@@ -171,3 +172,9 @@ def _suggestions(asked: Mapping[str, str]) -> list[dict[str, str]]:
 def _address(asked: Mapping[str, str], **changed: str | int) -> str:
     values = {**asked, "page": "", **changed}
     return "?".join((url_for("search.index"), urlencode({name: value for name, value in values.items() if value})))
+
+
+def _model(key: str | None) -> str | None:
+    """The serving model's name, as people know it."""
+    ai = container().ai
+    return key if ai is None or key is None else name_of(ai, key)

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Error, Playwright, sync_playwright
 from pydantic import SecretStr
 
-from app.container import Container, build_container
+from app.container import build_container
 from app.core.access.actor import ADMINISTRATOR
 from app.core.config import Config, ServerSettings
 from app.core.contracts.actor import SYSTEM
@@ -141,9 +141,7 @@ def _config(url: str, redis_url: str, folder: Path | None = None, models: dict[s
     if folder is not None and models is not None:
         profiles = folder / "profiles.toml"
         profiles.write_text(
-            "".join(
-                PROFILE.format(name=name, dimensions=MODELS[name][0], prefixes=MODELS[name][1]) for name in models
-            )
+            "".join(PROFILE.format(name=name, dimensions=MODELS[name][0], prefixes=MODELS[name][1]) for name in models)
         )
         values = {
             "ai_embeddings_profiles": profiles,

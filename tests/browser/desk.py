@@ -15,7 +15,7 @@ from app.embeddings.parts import EmbeddingParts
 from tests.fixtures.console import Console
 
 PASSWORD = "a long password of the tests"
-LIMIT_SECONDS = 60
+LIMIT_SECONDS = 180
 PHASES = ("preflight", "embeddings", "indexes", "verify", "activate")
 
 
@@ -34,7 +34,6 @@ class Words:
     in_place: str
     stop: str
     activated: str
-    search: str
 
 
 WORDS = {
@@ -50,21 +49,19 @@ WORDS = {
         in_place="In place",
         stop="Stop the switch",
         activated="Activated",
-        search="Search",
     ),
     "it": Words(
         sign_in="Accedi",
         user_name="Nome utente",
         password="Password",
         models="IA e modelli",
-        review="Rivedi il cambio",
+        review="Rivedi la modifica",
         switch_to="Passa a {}",
         keep="Mantieni {}",
         side_by_side="Affiancato",
         in_place="Sul posto",
         stop="Ferma il cambio",
         activated="Attivato",
-        search="Cerca",
     ),
 }
 
@@ -100,8 +97,9 @@ class Desk:
 
     def review(self, model: str, mode: str) -> Locator:
         """Choose a model and a way, ask for the review; the part of the page that holds its numbers."""
-        self.page.get_by_role("radio", name=model, exact=True).check()
-        self.page.get_by_role("radio", name=mode, exact=True).check()
+        for choice in (model, mode):
+            self.page.locator(".choice label").get_by_text(choice, exact=True).click()
+            expect(self.page.get_by_role("radio", name=choice, exact=True)).to_be_checked()
         self.page.get_by_role("button", name=self.words.review).click()
         body = self.page.locator("#confirm-body")
         expect(body).to_be_visible()
@@ -117,19 +115,18 @@ class Desk:
         self.page.goto("/search")
         self.page.locator("#q").fill(query)
         self.page.locator("select[name=entity]").select_option(entity)
-        self.page.locator("#search-form").get_by_role("button", name=self.words.search, exact=True).click()
+        self.page.locator("#search-form button").click()
         expect(self.page).to_have_url(re.compile(r"\bq="))
         expect(self.page.locator("#results .result, #results .empty").first).to_be_visible()
         return [title.strip() for title in self.page.locator("#results .result h2").all_inner_texts()]
 
     # --- what they see ---------------------------------------------------------------------------------------------
 
-    def phase(self, key: str) -> Locator:
-        return self.page.locator(f"#phase-{key}")
-
     def expect_phase(self, key: str, state: str) -> None:
-        """Wait until a phase is ``done``, ``current``, ``failed`` or ``waiting``."""
-        expect(self.phase(key)).to_have_class(re.compile(rf"\bis-{state}\b"))
+        """Wait until a phase is ``done``, ``current``, ``failed`` or ``waiting``; a real model takes its time."""
+        expect(self.page.locator(f"#phase-{key}")).to_have_class(
+            re.compile(rf"\bis-{state}\b"), timeout=LIMIT_SECONDS * 1000
+        )
 
     # --- what the database says ------------------------------------------------------------------------------------
 

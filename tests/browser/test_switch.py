@@ -13,7 +13,7 @@ from tests.browser.desk import PHASES, Desk
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SMALL, LARGE, E5 = "wordllama-64", "wordllama-256", "multilingual-e5-small-q4"
-VISITORS = ("a guest comes to meet me tomorrow", "Receiving visitors in our offices")
+PARENT = ("nursing a sick parent", "Taking care of an ill relative: paid days and reduced hours")
 STORM = ("uragano, la gente è rimasta al buio", "Storm Dara: how the night of 12 December went")
 SIZE = re.compile(r"\d\s*[kKMGT]?i?B")
 
@@ -68,7 +68,7 @@ def _read_the_summary(desk: Desk, to: str) -> None:
 @pytest.mark.parametrize(
     ("locale", "to", "dimensions", "query", "title"),
     [
-        ("en", LARGE, 256, *VISITORS),
+        ("en", LARGE, 256, *PARENT),
         pytest.param("it", E5, 384, *STORM, marks=pytest.mark.real_model),
     ],
 )
@@ -99,7 +99,7 @@ def test_change_the_model_without_a_script(make_desk: MakeDesk) -> None:
     """Pages instead of the dialog and of the polling; in place, so the search says that it answers by words."""
     desk = make_desk(javascript=False)
     desk.sign_in()
-    assert VISITORS[1] not in desk.search(VISITORS[0])
+    assert PARENT[1] not in desk.search(PARENT[0])
     desk.go_to_models()
     body = desk.review(LARGE, desk.words.in_place)
     expect(desk.page).to_have_url(re.compile("/settings/ai/switch[?]"))
@@ -122,7 +122,7 @@ def test_change_the_model_without_a_script(make_desk: MakeDesk) -> None:
     for phase in PHASES:
         desk.expect_phase(phase, "done")
     _read_the_summary(desk, LARGE)
-    assert VISITORS[1] in desk.search(VISITORS[0])[:3]
+    assert PARENT[1] in desk.search(PARENT[0])[:3]
 
 
 @pytest.mark.parametrize("javascript", [True, False])

@@ -267,7 +267,7 @@ def cut_at_commit(*, after: bool) -> Action:
         for nth in range(1, 6):
             count = 0
 
-            def broken(commit: Callable[[], None]) -> None:
+            def broken(commit: Callable[[], None], nth: int = nth) -> None:
                 nonlocal count
                 count += 1
                 if count != nth:

@@ -97,7 +97,7 @@ def deaths() -> Iterator[Fault]:
 
 
 def pauses() -> Iterator[Fault]:
-    """SIGSTOP past the lease, an orphan, a long pause (faults 10, 11, 23): others end the switch, or it is abandoned."""
+    """SIGSTOP past the lease, an orphan, a pause (faults 10, 11, 23): others end the switch, or abandon it."""
     for name, (job, point, phases) in PAUSES.items():
         yield Fault(name, breaking.stopped(job, point), phases)
         yield Fault(name.replace("F11_", "F63_abandoned_while_"), breaking.stopped_and_abandoned(job, point), phases)

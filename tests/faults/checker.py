@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tests.faults.harness import FaultBench
 
 ALWAYS = {
-    "I1 the serving row is not its space": """select s.model_key from serving s join vector_spaces v on v.id = s.space_id
-        where (s.model_key, s.dimensions, s.similarity) <> (v.model_key, v.dimensions, v.similarity)""",
+    "I1 the serving row is not its space": """select s.model_key from serving s
+        join vector_spaces v on v.id = s.space_id where (s.model_key, s.dimensions, s.similarity) <> (v.model_key, v.dimensions, v.similarity)""",
     "I1 a vector of another length": """select e.space_id || ':' || e.record_id from embeddings e
         join vector_spaces v on v.id = e.space_id where vector_dims(e.embedding) <> v.dimensions""",
     "I1 a vector without length one": """select e.space_id || ':' || e.record_id from embeddings e

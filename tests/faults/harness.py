@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -112,6 +113,16 @@ class FaultBench(Bench):
             return [tuple(row) for row in connection.execute(text(f"{TAG} {sql}"))]
 
     @property
+    def serving(self) -> str:
+        return str(self.observe("select model_key from serving")[0][0])
+
+    @property
+    def last(self) -> Any:
+        names = ("id", "status", "phase", "epoch", "to_space_id", "error_code")
+        row = self.observe(f"select {', '.join(names)} from switches order by id desc limit 1")[0]
+        return SimpleNamespace(**dict(zip(names, row, strict=True)))
+
+    @property
     def state(self) -> str:
         """running, failed or idle."""
         found = self.observe("select status from switches where status in ('running', 'failed')")
@@ -135,7 +146,7 @@ class FaultBench(Bench):
         raise Died
 
     def deliver(self, wake: Wake) -> None:
-        """Run a job as a worker would: who dies is replaced, what fails is logged, a job with more to do comes again."""
+        """Run a job as a worker would: who dies is replaced, what fails is logged, what has more to do comes again."""
         self.delivered.append(wake)
         try:
             if self.job(wake)():
@@ -180,7 +191,7 @@ class FaultBench(Bench):
     def expire(self) -> int:
         """Let every lease run out; returns how many there were."""
         count = 0
-        with self.container.engine.begin() as connection:
+        with self.container.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             for table in LEASED:
                 count += connection.execute(
                     text(
@@ -228,8 +239,10 @@ class FaultBench(Bench):
             reasons.append(str(self.last.error_code))
             assert self.checker.violations() == []
             self.heal()
-            self.ai.switching.decide(SYSTEM, None, "retry", None)
-            self.ai.switching.resume(SYSTEM)
+            while not self.command(lambda: self.ai.switching.decide(SYSTEM, None, "retry", None)):
+                pass
+            while self.state == "failed":
+                self.command(lambda: self.ai.switching.resume(SYSTEM))
             self.go_on()
         return reasons
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from sqlalchemy import text
@@ -129,7 +130,7 @@ class History:
 
     def _serving(self) -> Iterator[str]:
         rows = sorted(set(self.serving), key=lambda row: row.epoch)
-        for before, after in zip(rows, rows[1:], strict=False):
+        for before, after in pairwise(rows):
             if after.epoch != before.epoch + 1:
                 yield f"I5 serving epochs {before.epoch}, {after.epoch}"
             if after.space != before.space and after.activated != after.space:
