@@ -95,7 +95,7 @@ def _phases(
         ),
         "embeddings": Embeddings(units, wakes.chunks),
         "indexes": Indexes(units, wakes.indexes, checkpoint),
-        "verify": Verify(units, wakes.indexes, wakes.consumer),
+        "verify": Verify(units, wakes.indexes, wakes.consumer, synchroniser),
         "activate": Activate(checkpoint, wake_after),
     }
 

@@ -39,6 +39,12 @@ _LATER = """ and not exists (select 1 from index_events i, index_cursors c
       and (i.xid, i.id) > (c.xid, c.event_id))"""
 
 
+_TEXT = "where d.embeddable"
+_TEXT_OR_ROWS = """where (d.embeddable or exists (select 1 from embeddings e
+    where e.entity = d.entity and e.record_id = d.record_id and e.locale = d.locale and e.space_id = :space))"""
+"""A document without a text any more is done once the vectors of its former text are gone."""
+
+
 @dataclass(frozen=True)
 class Key:
     """A document: one record in one locale, at one text."""
@@ -242,7 +248,8 @@ def entities_with_rows(session: Session, space_id: int) -> list[str]:
 
 def missing_in_range(session: Session, space_id: int, entity: str, from_id: int | None, to_id: int | None) -> list[Key]:
     """Documents of the half-open range that can be embedded now, in key order."""
-    sql = "select d.entity, d.record_id, d.locale, d.text_hash" + _STATE + _MISSING + _OPEN
+    sql = "select d.entity, d.record_id, d.locale, d.text_hash" + _STATE.replace(_TEXT, _TEXT_OR_ROWS)
+    sql += _MISSING + _OPEN
     sql += " and d.entity = :entity"
     sql += " and d.record_id >= :from_id" if from_id is not None else ""
     sql += " and d.record_id < :to_id" if to_id is not None else ""
@@ -255,7 +262,8 @@ def missing_in_range(session: Session, space_id: int, entity: str, from_id: int 
 
 def missing_of_records(session: Session, space_id: int, records: Sequence[tuple[str, int]]) -> list[Key]:
     """Documents of the given records that can be embedded now."""
-    sql = "select d.entity, d.record_id, d.locale, d.text_hash" + _STATE + _MISSING + _OPEN
+    sql = "select d.entity, d.record_id, d.locale, d.text_hash" + _STATE.replace(_TEXT, _TEXT_OR_ROWS)
+    sql += _MISSING + _OPEN
     sql += " and (d.entity, d.record_id) in (select * from unnest(cast(:entities as text[]), cast(:ids as bigint[])))"
     rows = session.execute(
         text(sql + " order by d.entity, d.record_id, d.locale"),

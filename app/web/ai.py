@@ -14,7 +14,15 @@ from flask.typing import ResponseReturnValue
 from flask_babel import gettext as _
 
 from app.core.contracts.actor import Actor
-from app.core.errors import ChangeoverError, Conflict, Forbidden, Invalid, NotFound, Unavailable
+from app.core.errors import (
+    ChangeoverError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    ModelServerFailed,
+    NotFound,
+    Unavailable,
+)
 from app.edge.context import actor, container, is_htmx
 from app.edge.errors import say, status_of
 from app.web.ai_history import OPEN, decided, history_row, summary
@@ -108,9 +116,13 @@ def _review(ai: EmbeddingParts, target: str, mode: str, refusal: ChangeoverError
 
 
 def _measured(ai: EmbeddingParts, preview: Preview) -> tuple[int, Sequence[ChangeoverError]]:
-    """Length of the server's vectors, and what a start would be refused with; one that is away is asked once only."""
-    if preview.probe is not None:
-        return 0, (preview.probe,)
+    """Length of the server's vectors, and what a start would be refused with; one that is away is asked once only.
+
+    A server that was only too slow for the measurement of its speed is asked for one vector, as the start does.
+    """
+    failed = preview.probe
+    if failed is not None and not (isinstance(failed, ModelServerFailed) and failed.reason == "timeout"):
+        return 0, (failed,)
     try:
         return ai.switching.probe(preview.target.key).dimensions, ()
     except (Conflict, Unavailable) as refusal:

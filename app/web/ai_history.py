@@ -124,6 +124,9 @@ def _rows(switch: Switch) -> list[JSON]:
     if not switch.estimate.get("already_done"):
         rows.append(_count(_("Passages"), switch.estimate.get("passages"), switch.actuals.get("passages")))
     rows.append(_count(_("Documents set aside"), None, switch.actuals.get("set_aside")))
+    if switch.status != "activated":
+        # What a switch took that was stopped on the way says nothing about its estimate.
+        return [{**row, "difference": None} for row in rows]
     return rows
 
 

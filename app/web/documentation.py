@@ -27,6 +27,13 @@ DESCRIPTIONS = {
     "user": N_("How to search, edit records and change the embedding model."),
     "developer": N_("How the console is built, run and extended."),
 }
+MODULES = {
+    "app": N_("The console"),
+    "cms": N_("Contents"),
+    "embeddings": N_("Embedding models"),
+    "sao": N_("Tickets"),
+    "search": N_("Search"),
+}
 
 
 @blueprint.get("/documentation")
@@ -80,7 +87,9 @@ def _corpus(name: str, lines: list[PageLine]) -> dict[str, object]:
         "locale_label": ", ".join(word(code) for code in LOCALES if any(line.locale == code for line in lines)),
         "pages": len(lines),
         "updated_at": max((line.updated_at for line in lines), default=None),
-        "groups": [{"label": module.capitalize(), "pages": pages} for module, pages in groups.items()],
+        "groups": [
+            {"label": _(MODULES.get(module, module.capitalize())), "pages": pages} for module, pages in groups.items()
+        ],
     }
 
 

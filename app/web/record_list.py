@@ -13,10 +13,16 @@ from app.core.contracts.actor import Actor
 from app.core.crud.query import SYSTEM_FIELDS
 from app.core.crud.serialise import Record
 from app.core.crud.service import RecordPage
+from app.core.messages import N_
 from app.core.registry import Entity, Field
 from app.web.record_words import kind, shown, word
 
 CONTROLS = ("q", "sort", "page", "size")
+LEADS: Mapping[str, str] = {
+    "cms.contents": N_("What the organisation tells its people and customers, in English and Italian."),
+    "sao.tickets": N_("What people reported or asked for, and where it stands."),
+}
+"""What each list is for."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ def list_context(entity: Entity, who: Actor, ask: ListAsk, found: RecordPage) ->
         "entity": {
             "name": entity.name,
             "label": _(entity.label_plural),
-            "description": "",
+            "description": _(LEADS[entity.name]) if entity.name in LEADS else "",
             "icon": "records",
             "create_href": url_for("records.new", name=entity.name) if may_insert else None,
         },

@@ -89,6 +89,7 @@ def _form(asked: Mapping[str, str], errors: Mapping[str, str]) -> dict[str, obje
 
 def _results(wanted: SearchRequest, found: SearchResponse, asked: Mapping[str, str]) -> dict[str, object]:
     first = (found.page - 1) * found.size + 1
+    by_meaning = "vector" in found.meta.strategies
     return {
         "q": wanted.q.strip(),
         "total": found.total,
@@ -96,13 +97,14 @@ def _results(wanted: SearchRequest, found: SearchResponse, asked: Mapping[str, s
         "milliseconds": round(found.meta.took_ms),
         "degraded": _degraded(found.meta),
         "degraded_href": _reason_page(found.meta),
-        "mode_applied": _("words and meaning") if "vector" in found.meta.strategies else _("words only"),
+        "mode_applied": _("words and meaning") if by_meaning else _("words only"),
+        "by_meaning": by_meaning,
         "model": _model(found.meta.model),
         "hits": [_hit(hit) for hit in found.hits],
         "page": {
             "first": first,
             "last": first + len(found.hits) - 1,
-            "total": found.total,
+            "total": None if by_meaning else found.total,
             "previous_href": _address(asked, page=found.page - 1) if found.page > 1 else None,
             "next_href": _address(asked, page=found.page + 1) if found.page < found.pages else None,
         },

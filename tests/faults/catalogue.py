@@ -169,6 +169,10 @@ FAULTS = [
     *editors(),
     *administrators(),
 ]
+KNOWN = {
+    "F51_silently_within_a_chunk": "weights that change after a chunk's check leave vectors of another model",
+}
+"""Violations that are on record and not mended yet: expected to fail, and an error once they no longer do."""
 CASES = [case for fault in FAULTS for case in fault.cases()]
 
 

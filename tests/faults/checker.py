@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 ALWAYS = {
     "I1 the serving row is not its space": """select s.model_key from serving s
-        join vector_spaces v on v.id = s.space_id where (s.model_key, s.dimensions, s.similarity) <> (v.model_key, v.dimensions, v.similarity)""",
+        join vector_spaces v on v.id = s.space_id
+        where (s.model_key, s.dimensions, s.similarity) <> (v.model_key, v.dimensions, v.similarity)""",
     "I1 a vector of another length": """select e.space_id || ':' || e.record_id from embeddings e
         join vector_spaces v on v.id = e.space_id where vector_dims(e.embedding) <> v.dimensions""",
     "I1 a vector without length one": """select e.space_id || ':' || e.record_id from embeddings e
@@ -100,7 +101,8 @@ class Checker:
         search = self.bench.container.search
         answer = search.search(SYSTEM, SearchRequest(q="record"))
         wanted = self.bench.observe(
-            "select count(distinct (entity, record_id)) from search_documents where words @@ to_tsquery('simple', 'record')"
+            "select count(distinct (entity, record_id)) from search_documents "
+            "where words @@ to_tsquery('simple', 'record')"
         )[0][0]
         if answer.total != wanted:
             yield f"I8 {answer.total} of {wanted} found by words"

@@ -11,6 +11,7 @@ from app.embeddings import store
 from app.embeddings.ledger_store import Claim
 from app.embeddings.models import Switch
 from app.embeddings.phases.ports import WAIT, Transition, consumer_of, enter, failed
+from app.embeddings.synchroniser import Synchroniser
 
 BATCH = 256
 """How far the consumer may lag when the barrier is taken: one batch (`switch.md`)."""
@@ -24,10 +25,12 @@ class Verify:
         units: Units,
         wake_indexes: Callable[[Unit, int], None],
         wake_consumer: Callable[[Unit, str], None],
+        synchroniser: Synchroniser,
     ) -> None:
         self.units = units
         self.wake_indexes = wake_indexes
         self.wake_consumer = wake_consumer
+        self.synchroniser = synchroniser
 
     def step(self, switch: Switch, claim: Claim) -> Transition:
         assert switch.to_space_id is not None
@@ -38,11 +41,14 @@ class Verify:
                 self.wake_consumer(unit, consumer)
             if behind > BATCH:
                 return WAIT
-            planned = any(part.phase == "verify" for part in ledger.tally(unit.session, switch.id))
+            tallies = ledger.tally(unit.session, switch.id)
+            planned = any(part.phase == "verify" for part in tallies)
             if planned and ledger.unfinished(unit.session, switch.id, "verify"):
                 self.wake_indexes(unit, switch.id)
                 return WAIT
-            entities = list(store.count_embeddable(unit.session))
+            # An entity that had no record before has no index yet; it gets one after the activation, as any new one.
+            entities = [part.entity for part in tallies if part.phase == "indexes"]
+            space = store.space(unit.session, switch.to_space_id)
             missing = store.count_missing(unit.session, switch.to_space_id, consumer=consumer)
         if missing.open:
             return self._back(switch, missing.open)
@@ -50,6 +56,8 @@ class Verify:
             return failed("switch.failed.decisions", count=missing.undecided)
         if not planned and entities:
             return Transition(moved=True, again=True, apply=lambda unit: self._plan(unit, switch.id, entities))
+        if switch.kind == "switch":
+            self.synchroniser.check_server(space)  # questions will be embedded by it (`faults.md` 51)
         return enter("activate")
 
     def _plan(self, unit: Unit, switch_id: int, entities: list[str]) -> None:

@@ -268,7 +268,9 @@ def test_three_models_in_turn_each_keep_their_own_retention(bench: Bench) -> Non
     assert kept == {B, C}
 
 
-def test_work_that_fails_again_and_again_for_an_unknown_reason_stops_the_switch_and_resume_goes_on(bench: Bench) -> None:
+def test_work_that_fails_again_and_again_for_an_unknown_reason_stops_the_switch_and_resume_goes_on(
+    bench: Bench,
+) -> None:
     bench.start()
     for _ in range(4):
         bench.ai.machine.trouble(bench.last.id, ValueError("anything"))
