@@ -26,7 +26,7 @@ from app.embeddings.passages import Passage, passage_hash, split
 from app.embeddings.spaces import Space
 from app.embeddings.store import Key, NewRow
 
-GROUP = 128
+GROUP = 64
 """Documents whose texts are held in memory at once."""
 
 

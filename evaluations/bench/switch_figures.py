@@ -15,6 +15,8 @@ MEMORY_MB, MEMORY_MB_PER_100K = 150, 5
 STATUS_MS = 10
 EXPONENT, BUILD_EXPONENT = 1.05, 1.2
 INDEX_SHARE = 0.8
+FOREIGN_CORES = 1
+"""A run beside which others used more is void (`docs/reference/benchmarks.md`)."""
 COUNTS = ("repeats", "lost", "doubled", "stale", "mixed")
 
 
@@ -33,6 +35,15 @@ class Run:
     def ideal(self) -> float:
         """Seconds that nobody can save: the model, the copy and the index."""
         return self.values["busy"] / SLOTS + self.values["copy"] + self.values["build"]
+
+    @property
+    def foreign(self) -> float:
+        """How many cores others used during the switch or the loop, whichever is more."""
+        return max(self.values["foreign_cores"], self.values["loop_foreign_cores"])
+
+    @property
+    def valid(self) -> bool:
+        return self.foreign <= FOREIGN_CORES
 
     @property
     def ratio(self) -> float:
@@ -58,7 +69,7 @@ class Run:
             f"{self.documents} documents at {self.speed}/s: {value['wall']:.2f} s, ideal {self.ideal:.2f} s "
             f"({value['busy'] / SLOTS:.2f} model + {value['copy']:.2f} copy + {value['build']:.2f} index), ratio "
             f"{self.ratio:.3f}; loop {value['loop_wall']:.2f} s, {self.loop_ratio:.3f}; {spent} (slots idle "
-            f"{self.idle:.2f}); {self.counts}; foreign cores {value['foreign_cores']:.2f}"
+            f"{self.idle:.2f}); {self.counts}; foreign cores {self.foreign:.2f}"
         )
 
 
@@ -72,16 +83,17 @@ def publish_runs(runs: Sequence[Run], size: str) -> int:
     for run in runs:
         groups.setdefault((run.documents, run.speed), []).append(run)
     for (documents, speed), group in groups.items():
-        figures += _group(documents, speed, group)
+        figures += _group(documents, speed, [run for run in group if run.valid] or group)
     figures += [Figure(name, [sum(run.counts[name] for run in runs)], "count", "lower", must=0) for name in COUNTS]
     sizes = sorted({run.documents for run in runs})
     if len(sizes) > 1:
         figures += _exponents(runs, sizes[0], sizes[-1])
-    foreign = [run.values["foreign_cores"] for run in runs]
+    foreign = [run.foreign for run in runs]
     machine = {"load": load(), "foreign_cores": round(statistics.median(foreign), 2)}
-    disturbed = sum(1 for value in foreign if value > 1)
+    void = sum(1 for run in runs if not run.valid)
     notes = [
-        f"size {size}; {len(runs)} runs, in {disturbed} of them others used more than one core (void by the rules)"
+        f"size {size}; {len(runs)} runs, {void} of them void: others used more than {FOREIGN_CORES} core meanwhile",
+        "void runs count where no other of the kind is left, and always for the counts that must be zero",
     ]
     return publish("switch", figures, machine, notes)
 
@@ -121,7 +133,7 @@ def _group(documents: int, speed: int, runs: Sequence[Run]) -> list[Figure]:
         Figure(f"loop_wal_per_document{tail}", value("loop_wal", 1 / documents), "bytes"),
         Figure(f"state{tail}", value("state"), "bytes", "lower"),
         Figure(f"status_call{tail}", status or [math.nan], "ms", "lower", STATUS_MS),
-        Figure(f"foreign_cores{tail}", value("foreign_cores"), "cores"),
+        Figure(f"foreign_cores{tail}", of(lambda run: run.foreign), "cores"),
     ]
 
 
@@ -150,7 +162,8 @@ def _exponents(runs: Sequence[Run], small: int, large: int) -> list[Figure]:
     }
 
     def middle(read: Reader, documents: int) -> float:
-        return statistics.median(read(run) for run in runs if (run.documents, run.speed) == (documents, speed))
+        same = [run for run in runs if (run.documents, run.speed) == (documents, speed)]
+        return statistics.median(read(run) for run in [run for run in same if run.valid] or same)
 
     figures = []
     for name, read in costs.items():

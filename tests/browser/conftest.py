@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Browser, Error, Playwright, sync_playwright
+from playwright.sync_api import Browser, Error, Playwright, expect, sync_playwright
 from pydantic import SecretStr
 
 from app.container import build_container
@@ -53,6 +53,7 @@ MakeDesk = Callable[..., Desk]
 
 @pytest.fixture(scope="session")
 def _playwright() -> Iterator[Playwright]:
+    expect.set_options(timeout=LIMIT_MS)
     with sync_playwright() as library:
         yield library
 

@@ -153,8 +153,18 @@ class Desk:
         until = time.monotonic() + LIMIT_SECONDS
         while not condition():
             if time.monotonic() > until:
-                raise AssertionError(f"{what}\n{self.console.tails()}")
+                raise AssertionError(f"{what}\n{self.state()}\n{self.console.tails()}")
             time.sleep(0.1)
+
+    def state(self) -> str:
+        """What the database says of everything that moves, for a failure's message."""
+        tables = ("serving", "index_cursors", "processes", "switches", "switch_chunks")
+        parts = [f"coverage {self.ai.switching.coverage()}"]
+        with self.container.units() as unit:
+            for table in tables:
+                found = unit.session.execute(text(f"select left(row_to_json(t)::text, 400) from {table} t limit 9"))
+                parts += [f"{table}: {row}" for row in found.scalars()]
+        return "\n".join(parts)
 
     def wait_until_embedded(self) -> None:
         """Wait until the first model serves with all of its vectors and its indexes."""
