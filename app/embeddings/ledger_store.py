@@ -98,6 +98,19 @@ def claim_step(session: Session, switch_id: int, token: str) -> Claim | None:
     return None if row is None else Claim(switch_id, row.epoch, row.step, token)
 
 
+def check_claim(session: Session, claim: Claim) -> None:
+    """Before an act that no transaction can take back: raises :class:`Fenced` when the claim no longer holds."""
+    held = session.scalar(
+        text(
+            "select 1 from switches where id = :id and epoch = :epoch and step = :step and lease_token = :token "
+            "and status = 'running'"
+        ),
+        {"id": claim.switch_id, "epoch": claim.epoch, "step": claim.step, "token": claim.token},
+    )
+    if held is None:
+        raise Fenced
+
+
 def commit_step(session: Session, claim: Claim, values: Mapping[str, Any], *, moved: bool) -> None:
     """Write a step's outcome and give the lease back; raises :class:`Fenced` when the claim no longer holds."""
     columns = dict(values)

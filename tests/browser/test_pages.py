@@ -19,7 +19,7 @@ PAGES = (
     *("/documentation", "/settings", "/people", "/queues", "/nowhere"),
     *("/settings/ai", "/settings/ai/switch?target=openai_compatible:wordllama-256", "/settings/ai/switches"),
 )
-DURING = ("/settings/ai/progress", "/settings/ai", "/search?q=badge")
+DURING = ("/settings/ai", "/search?q=badge", "/settings/ai/progress")
 
 
 def _wrong(desk: Desk, pages: tuple[str, ...]) -> list[str]:

@@ -68,8 +68,8 @@ def _read_the_summary(desk: Desk, to: str) -> None:
 @pytest.mark.parametrize(
     ("locale", "to", "dimensions", "query", "title"),
     [
-        ("en", LARGE, 256, *PARENT),
-        pytest.param("it", E5, 384, *STORM, marks=pytest.mark.real_model),
+        pytest.param("en", LARGE, 256, *PARENT, id="English"),
+        pytest.param("it", E5, 384, *STORM, id="Italian", marks=pytest.mark.real_model),
     ],
 )
 def test_change_the_model_and_find_more(
@@ -125,7 +125,7 @@ def test_change_the_model_without_a_script(make_desk: MakeDesk) -> None:
     assert PARENT[1] in desk.search(PARENT[0])[:3]
 
 
-@pytest.mark.parametrize("javascript", [True, False])
+@pytest.mark.parametrize("javascript", [True, False], ids=["script", "no script"])
 def test_stop_the_switch_from_its_page(make_desk: MakeDesk, javascript: bool) -> None:
     desk = make_desk(javascript=javascript)
     desk.sign_in()

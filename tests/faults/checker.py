@@ -49,7 +49,7 @@ AT_REST = {
     "I5 a lease that outlives its holder": """select 'step' from switches where status = 'running'
         and lease_until > clock_timestamp()""",
     "I6 events that nobody applied": """select consumer from index_cursors c where exists (select 1 from index_events i
-        where (i.xid, i.id) > (c.xid, c.event_id))""",
+        where (i.xid, i.id) > (c.xid, c.event_id) and i.xid < pg_snapshot_xmin(pg_current_snapshot()))""",
     "I6 still running": "select phase from switches where status = 'running'",
     "I7 an index of ours is invalid": """select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid
         where i.indrelid = 'embeddings'::regclass and not (i.indisvalid and i.indisready)""",

@@ -113,7 +113,6 @@ def test_a_clean_up_that_sleeps_while_people_switch_back(bench: FaultBench, phas
     assert bench.checker.violations_at_rest() == []
 
 
-@pytest.mark.xfail(reason="the drop before an in-place build is not fenced by the epoch; the scheduler rebuilds it")
 def test_a_step_that_sleeps_over_an_abandon_drops_no_serving_index(bench: FaultBench) -> None:
     """In place, the step that drops the serving model's index wakes up after the way back has rebuilt it."""
     bench.reach("indexes", "in_place")

@@ -32,6 +32,9 @@ class Indexes:
         if planned:
             return enter("verify")
         if switch.mode == "in_place" and switch.kind == "switch" and switch.from_space_id is not None:
+            # A step that slept over an abandon must not drop the indexes that serve again.
+            with self.units() as unit:
+                ledger.check_claim(unit.session, claim)
             pgvector.drop_space(self.units.engine, switch.from_space_id)
             self.checkpoint("indexes.dropped_serving")
         if not entities:
