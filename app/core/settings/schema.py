@@ -125,7 +125,7 @@ class SettingDefinition:
         return value
 
 
-AI = N_("AI and models")
+AI = N_("AI & models")
 SEARCH = N_("Search")
 
 

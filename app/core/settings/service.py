@@ -17,7 +17,7 @@ from app.core.unit import Unit
 Provider = Callable[[Unit], Value]
 """Answers the value of a managed setting whose truth is kept elsewhere."""
 
-ELSEWHERE = N_("its change is shown and confirmed on the page AI and models")
+ELSEWHERE = N_("its change is shown and confirmed on the page AI & models")
 
 
 @dataclass(frozen=True)
