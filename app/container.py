@@ -18,6 +18,7 @@ from app.cms.entities import CONTENTS
 from app.cms.service import Contents
 from app.core.access.service import Access
 from app.core.access.tokens import Tokens
+from app.core.audit.service import Audit
 from app.core.clock import Clock, SystemClock
 from app.core.config import Config
 from app.core.contracts.actor import Actor
@@ -79,6 +80,7 @@ class Container:
     units: Units
     registry: Registry
     outbox: Outbox
+    audit: Audit
     access: Access
     tokens: Tokens
     settings: Settings
@@ -121,6 +123,7 @@ def build_container(config: Config, *, clock: Clock | None = None, queue: JobQue
         units=units,
         registry=registry,
         outbox=outbox,
+        audit=Audit(clock),
         access=Access(clock, registry, config.secret_key.get_secret_value()),
         tokens=Tokens(clock),
         settings=settings,

@@ -55,7 +55,8 @@ class Entity:
     unit. ``key_field`` holds the id that a record had where it was imported from; ``from_line`` turns a recognised
     line of an import into values. ``translations_field`` names the relationship to the translations. ``visible``
     names equalities that every row of this entity has in a table shared by several. ``reference_field`` with
-    ``reference_prefix`` is how people name a record (SAO-12).
+    ``reference_prefix`` is how people name a record (SAO-12). ``votes`` above 0 makes the entity moderated: a write of
+    a person who needs approval becomes a captured modification that needs so many approving votes.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Entity:
     visible: Mapping[str, object] = field(default_factory=dict)
     reference_field: str | None = None
     reference_prefix: str = ""
+    votes: int = 0
 
     @property
     def plain_fields(self) -> tuple[Field, ...]:

@@ -19,12 +19,22 @@ from app.core.queue import JobQueue, Wake
 Isolation = Literal["READ COMMITTED", "REPEATABLE READ"]
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where a unit's work was asked for: ``channel`` is page, api, command or job; the rest is of a request only."""
+
+    channel: str = "job"
+    address: str | None = None
+    request_id: str | None = None
+
+
 @dataclass
 class Unit:
     """A database session and the wake-ups to send once it has committed."""
 
     session: Session
     wakes: list[Wake] = field(default_factory=list)
+    origin: Origin = Origin()
 
     def wake(self, job: str, queue: str, **ids: int | str) -> None:
         """Send ``job`` to ``queue`` after the commit; the same one is sent once."""
@@ -41,12 +51,12 @@ class Units:
         self.queue = queue
 
     @contextmanager
-    def __call__(self, isolation: Isolation = "READ COMMITTED") -> Iterator[Unit]:
+    def __call__(self, isolation: Isolation = "READ COMMITTED", origin: Origin = Origin()) -> Iterator[Unit]:
         """Commit at the end, roll back on any error; wake-ups go out after the commit only."""
         with self.engine.connect() as connection:
             connection = connection.execution_options(isolation_level=isolation)
             with Session(bind=connection, expire_on_commit=False, autoflush=True) as session:
-                unit = Unit(session)
+                unit = Unit(session, origin=origin)
                 try:
                     yield unit
                     session.commit()

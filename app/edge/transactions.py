@@ -6,7 +6,11 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-from app.edge.context import container
+from flask import request
+
+from app.core.unit import Origin
+from app.edge.context import container, is_api
+from app.edge.logs import request_id
 
 Answer = TypeVar("Answer")
 
@@ -19,7 +23,12 @@ def in_unit(view: Callable[..., Answer]) -> Callable[..., Answer]:
 
     @wraps(view)
     def in_one_unit(*args: object, **kwargs: object) -> Answer:
-        with container().units() as unit:
+        with container().units(origin=origin()) as unit:
             return view(*args, unit=unit, **kwargs)
 
     return in_one_unit
+
+
+def origin() -> Origin:
+    """Where this request came from, for the audit of what it changes."""
+    return Origin("api" if is_api() else "page", request.remote_addr, request_id())

@@ -1,11 +1,12 @@
-"""People, roles, permissions and tokens. Row ACL and audit come with Core's own issue."""
+"""People, roles with their permissions, row and field rules, and tokens."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, ForeignKey, Integer, LargeBinary, Text, text
-from sqlalchemy.dialects.postgresql import ARRAY, TIMESTAMP
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIMESTAMP
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from app.core.db import Base
@@ -21,6 +22,34 @@ class Role(Base):
     id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
     name: Mapped[str] = mapped_column(Text, unique=True)
     permissions: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
+    is_system: Mapped[bool] = mapped_column(Boolean, server_default=text("false"))
+    row_rules: Mapped[list[RowRule]] = relationship(
+        lazy="selectin", cascade="all, delete-orphan", order_by="RowRule.id"
+    )
+    field_rules: Mapped[list[FieldRule]] = relationship(lazy="selectin", cascade="all, delete-orphan")
+
+
+class RowRule(Base):
+    """A condition on the rows that a permission of a role reaches; several of one permission must all hold."""
+
+    __tablename__ = "row_rules"
+
+    id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    role_id: Mapped[int] = mapped_column(BigInteger, ForeignKey("roles.id", ondelete="CASCADE"), index=True)
+    permission: Mapped[str] = mapped_column(Text)
+    condition: Mapped[Any] = mapped_column(JSONB)
+    note: Mapped[str] = mapped_column(Text, server_default=text("''"))
+
+
+class FieldRule(Base):
+    """The only fields of an entity that a role may ``read`` or ``write``; without a row, all of them."""
+
+    __tablename__ = "field_rules"
+
+    role_id: Mapped[int] = mapped_column(BigInteger, ForeignKey("roles.id", ondelete="CASCADE"), primary_key=True)
+    entity: Mapped[str] = mapped_column(Text, primary_key=True)
+    ability: Mapped[str] = mapped_column(Text, primary_key=True)
+    fields: Mapped[list[str]] = mapped_column(ARRAY(Text))
 
 
 class UserRole(Base):
@@ -45,6 +74,7 @@ class User(Base):
     locale: Mapped[str] = mapped_column(Text, server_default=text("'en'"))
     is_active: Mapped[bool] = mapped_column(Boolean, server_default=text("true"))
     needs_approval: Mapped[bool] = mapped_column(Boolean, server_default=text("false"))
+    is_guest: Mapped[bool] = mapped_column(Boolean, server_default=text("false"))
     session_version: Mapped[int] = mapped_column(Integer, server_default=text("1"))
     tenant_id: Mapped[int | None] = mapped_column(BigInteger)
     created_at: Mapped[datetime] = mapped_column(TIMESTAMP(timezone=True), server_default=NOW)
@@ -64,6 +94,7 @@ class ApiToken(Base):
     created_at: Mapped[datetime] = mapped_column(TIMESTAMP(timezone=True), server_default=NOW)
     expires_at: Mapped[datetime] = mapped_column(TIMESTAMP(timezone=True))
     revoked_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    last_used_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     user: Mapped[User] = relationship(lazy="joined")
 
 
@@ -75,3 +106,14 @@ class SignInAttempt(Base):
     id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
     subject: Mapped[bytes] = mapped_column(LargeBinary, index=True)
     at: Mapped[datetime] = mapped_column(TIMESTAMP(timezone=True), server_default=NOW)
+
+
+class UserPreference(Base):
+    """What a person chose for themselves, such as the columns of a list."""
+
+    __tablename__ = "user_preferences"
+
+    user_id: Mapped[int] = mapped_column(BigInteger, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True)
+    name: Mapped[str] = mapped_column(Text, primary_key=True)
+    value: Mapped[Any] = mapped_column(JSONB)
+    updated_at: Mapped[datetime] = mapped_column(TIMESTAMP(timezone=True), server_default=NOW)

@@ -11,9 +11,22 @@ from typing import Literal
 Operator = Literal["=", "!=", ">", ">=", "<", "<=", "like", "in", "between"]
 
 
+PlaceholderName = Literal["id", "roles", "tenant", "locale"]
+
+
+@dataclass(frozen=True)
+class Placeholder:
+    """Stands in a stored condition for a value of whoever asks: own id, role names, tenant id or locale."""
+
+    name: PlaceholderName
+
+
 @dataclass(frozen=True)
 class Condition:
-    """One comparison. ``value`` is a scalar, for ``in`` a tuple, for ``between`` a pair."""
+    """One comparison. ``value`` is a scalar, for ``in`` a tuple, for ``between`` a pair.
+
+    In a stored condition it may be (or contain) a :class:`Placeholder`; the filters of an actor contain none.
+    """
 
     field: str
     operator: Operator
