@@ -3,20 +3,24 @@
 Whose fault is a failure? A text that fails alone while a harmless one still works is at fault and becomes a
 :class:`TextFailure`; the others keep their vectors (`known-bugs.md` 36, 49, 51). When the harmless text fails too, the
 server is away or changed, and :class:`ModelServerFailed` is raised: nobody's text is to blame.
+
+Is it still the same model? With a ``canary`` every call carries the probe text as its last one, and no vector leaves
+the batcher unless the probe's vector in the very same answer is the canary (ADR 0010). Calls before and after prove
+nothing about a call between them: weights may change and change back.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from app.core.clock import Clock
 from app.core.errors import ModelServerFailed
-from app.embeddings.identity import PROBE_TEXT, Vectors
+from app.embeddings.identity import PROBE_TEXT, Vectors, require_canary
 from app.embeddings.limits import BatchLimit
 
 if TYPE_CHECKING:
@@ -51,11 +55,15 @@ class TextFailure:
 
 
 class Batcher:
-    """Embeds passages of one profile. Not shared between threads; ``limit`` is, by all who use the same server.
+    """Embeds passages of one profile. Safe for threads; ``limit`` is shared by all who use the same server.
 
     ``waiting(seconds, reason)`` is called before each wait, and may raise to end it: the place to renew a lease, to say
     that one waits, or to notice that one was called off. ``jitter`` gives numbers in [0, 1); ``recovery`` is how long a
     server that broke off is waited for, step by step, in seconds.
+
+    ``canary`` is the probe text's vector by the model that the texts are for. Guarantee: as long as one answer comes
+    from one model, every vector that is yielded comes from the canary's. A server that takes one text a call is asked
+    for the probe before and after each text; there only a change and back within a single call stays unseen.
     """
 
     def __init__(
@@ -66,6 +74,7 @@ class Batcher:
         waiting: Callable[[float, str], None] | None = None,
         jitter: Callable[[], float] = random.random,
         recovery: Sequence[float] = RECOVERY_WAITS,
+        canary: Vectors | None = None,
     ) -> None:
         self._client = client
         self._limit = limit
@@ -73,6 +82,18 @@ class Batcher:
         self._waiting = waiting
         self._jitter = jitter
         self._recovery = tuple(recovery)
+        self._canary = canary
+        self._extra = 0 if canary is None else 1
+
+    @property
+    def size(self) -> int:
+        """How many different texts to send next, at least 1; the canary comes on top and fits."""
+        return self._limit.beside(self._extra)
+
+    @property
+    def quick(self) -> bool:
+        """Whether a second batch may be sent before the first is answered (`BatchLimit.quick`)."""
+        return self._limit.quick
 
     def embed(self, texts: Sequence[str]) -> Iterator[BatchResult | TextFailure]:
         """Every text's vector or failure, batch by batch; identical texts are sent once.
@@ -87,7 +108,7 @@ class Batcher:
         if len(left) > 1:
             self._learn_declared()
         while left:
-            count = self._limit.size
+            count = self.size
             batch, left = left[:count], left[count:]
             for outcome in self._batch(batch):
                 yield from _placed(outcome, places)
@@ -122,22 +143,53 @@ class Batcher:
             yield _Done(texts, embedded.vectors)
         _server_at_fault(failures, len(batch))
         if refused and fitted and not failures:
-            self._limit.refused(refused, min(fitted, max(1, refused - 1)))
+            self._limit.refused(refused + self._extra, min(fitted, max(1, refused - 1)) + self._extra)
         yield from failures
 
     def _patient(self, texts: list[str]) -> Embedded:
         """One successful call; waits as often and as long as an overloaded server wishes, within bounds."""
         for attempt in range(OVERLOADED_ATTEMPTS):
             try:
-                embedded = self._client.embed(texts, "passage")
+                return self._call(texts)
             except ModelServerFailed as error:
                 if error.reason != "overloaded" or attempt == OVERLOADED_ATTEMPTS - 1:
                     raise
                 self._wait(0.5 * 2**attempt if error.retry_after is None else error.retry_after, error.reason)
-            else:
-                self._limit.worked(len(texts), embedded.seconds)
-                return embedded
         raise AssertionError("unreachable")
+
+    def _call(self, texts: list[str]) -> Embedded:
+        """One call, vouched for by the canary in it. Raises :class:`ModelServerFailed` (``model``) when it is not."""
+        if self._canary is None:
+            return self._told(self._client.embed(texts, "passage"), len(texts))
+        if not self._limit.takes_two:
+            return self._apart(texts)
+        try:
+            embedded = self._client.embed([*texts, PROBE_TEXT], "passage")
+        except ModelServerFailed as error:
+            if error.reason != "too_large" or len(texts) > 1:
+                raise
+            embedded = self._apart(texts)  # the text is not too large, two of them are
+            self._limit.refused(2, 1)
+            return embedded
+        require_canary(self._client.profile, embedded.vectors[-1], self._canary)
+        self._told(embedded, len(texts) + 1)
+        return replace(embedded, vectors=embedded.vectors[:-1])
+
+    def _apart(self, texts: list[str]) -> Embedded:
+        """A call between two calls with the probe text, for a server that takes one text at a time."""
+        self._vouch()
+        embedded = self._told(self._client.embed(texts, "passage"), len(texts))
+        self._vouch()
+        return embedded
+
+    def _vouch(self) -> None:
+        assert self._canary is not None
+        answer = self._client.embed([PROBE_TEXT], "passage", CANARY_SECONDS)
+        require_canary(self._client.profile, answer.vectors[0], self._canary)
+
+    def _told(self, embedded: Embedded, sent: int) -> Embedded:
+        self._limit.worked(sent, embedded.seconds)
+        return embedded
 
     def _worth_halving(self, error: ModelServerFailed) -> None:
         """Return when smaller batches may help. Raises the failure that says they won't."""

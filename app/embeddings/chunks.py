@@ -99,8 +99,8 @@ class EmbeddingChunks:
                 raise Fenced
             space = store.space(unit.session, switch.to_space_id)
             keys = store.missing_in_range(unit.session, space.id, claim.entity, claim.from_id, claim.to_id)
-        if keys:
-            self.synchroniser.check_server(space)
+        if keys and switch.waiting_since is not None:
+            self.synchroniser.check_server(space)  # somebody waits for it: ask with a short text first
             with self.units() as unit:
                 ledger.server_is_back(unit.session, claim.switch_id)
 

@@ -223,20 +223,13 @@ def prune_events(session: Session) -> int:
 
 
 def forget_events(session: Session) -> None:
-    """Delete every event: after a restore their transaction ids mean nothing; the anti-join finds what is missing."""
-    session.execute(text("delete from index_events"))
+    """Delete every event: after a restore their transaction ids mean nothing; the anti-join finds what is missing.
 
-
-def horizon_holder(session: Session) -> tuple[int, float] | None:
-    """The backend that holds the horizon and the age of its transaction in seconds, when that is older than 5 s."""
-    row = session.execute(
+    Only the first consumer that notices does so: afterwards there are events of this cluster that it has yet to apply.
+    """
+    session.execute(
         text(
-            """
-            select pid, extract(epoch from clock_timestamp() - xact_start) from pg_stat_activity
-            where backend_xid is not null and xact_start < clock_timestamp() - interval '5 seconds'
-              and pid <> pg_backend_pid()
-            order by backend_xid::text::bigint limit 1
-            """
+            "delete from index_events where not exists (select 1 from index_cursors where system_identifier = "
+            "(select system_identifier::text from pg_control_system()))"
         )
-    ).one_or_none()
-    return None if row is None else (int(row[0]), float(row[1]))
+    )

@@ -42,26 +42,6 @@ def record_failure(session: Session, space_id: int, key: Key, reason: str) -> No
     )
 
 
-def forget_failures(session: Session, space_id: int, keys: Sequence[Key]) -> None:
-    """Failures of documents that were embedded after all."""
-    session.execute(
-        text(
-            """
-            delete from switch_failures f
-            using unnest(cast(:entities as text[]), cast(:ids as bigint[]), cast(:locales as text[]))
-                as k (entity, record_id, locale)
-            where (f.entity, f.record_id, f.locale) = (k.entity, k.record_id, k.locale) and f.space_id = :space
-            """
-        ),
-        {
-            "space": space_id,
-            "entities": [key.entity for key in keys],
-            "ids": [key.record_id for key in keys],
-            "locales": [key.locale for key in keys],
-        },
-    )
-
-
 def forget_space_failures(session: Session, space_id: int) -> None:
     """Failures of a space whose rows are gone."""
     session.execute(text("delete from switch_failures where space_id = :space"), {"space": space_id})
@@ -83,21 +63,6 @@ def failures(session: Session, space_id: int, limit: int = 200) -> Sequence[Swit
         .limit(limit)
     )
     return session.scalars(statement).all()
-
-
-def failure_counts(session: Session, space_id: int) -> dict[str, int]:
-    """Documents per entity that have no vector at the text they have now because they could not be embedded."""
-    rows = session.execute(
-        text(
-            """
-            select f.entity, count(*) from switch_failures f join search_documents d
-                on (d.entity, d.record_id, d.locale, d.text_hash) = (f.entity, f.record_id, f.locale, f.text_hash)
-            where f.space_id = :space group by f.entity
-            """
-        ),
-        {"space": space_id},
-    )
-    return {row[0]: row[1] for row in rows}
 
 
 def resolve(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.errors import ChangeoverError, Conflict
+from app.core.errors import ChangeoverError, Conflict, ModelServerFailed
 from app.embeddings.indexes.pgvector import DIMENSIONS_LIMIT
 from app.embeddings.profiles import Profile
 
@@ -92,6 +92,21 @@ def same_vector(
     if not np.isfinite(lengths) or lengths == 0:
         return False
     return 1 - float(first @ second) / lengths <= tolerance
+
+
+def require_canary(profile: Profile, vector: Vectors, canary: Vectors) -> None:
+    """Raises ModelServerFailed (``model``) when ``vector``, of the probe text, is not that of the space's ``canary``.
+
+    Same name and same length are not enough: a silent change of weights shows in the vector of a fixed text.
+    """
+    if not same_vector(vector, canary):
+        raise ModelServerFailed(
+            "model",
+            server=profile.server,
+            request_id="-",
+            got="another version of the model",
+            expected=profile.model,
+        )
 
 
 def _parts(name: str) -> tuple[str, str]:

@@ -329,6 +329,20 @@ def claim_chunk(session: Session, switch_id: int, phases: Sequence[str], token: 
     )
 
 
+_HELD = """
+    with held as (select id from switches where id = :switch and epoch = :epoch and status = 'running' for share)
+    update switch_chunks c set done = done + :done, passages = passages + :passages,
+        progress_at = clock_timestamp(), {ending}
+    from held where c.id = :id and c.switch_id = held.id and c.lease_token = :token and c.epoch = :epoch
+"""
+_HOLD = text(_HELD.format(ending=f"lease_until = {LEASE}"))
+_FINISH = text(
+    _HELD.format(
+        ending="status = 'done', lease_token = null, lease_until = null, finished_at = clock_timestamp(), error = null"
+    )
+)
+
+
 def hold_chunk(
     session: Session, claim: ChunkClaim, *, done: int = 0, passages: int = 0, finished: bool = False
 ) -> None:
@@ -336,23 +350,16 @@ def hold_chunk(
 
     The shared lock on the switch makes abandon and resume, which raise the epoch, wait for this commit or refuse it.
     """
-    held = session.scalar(
-        text("select 1 from switches where id = :id and epoch = :epoch and status = 'running' for share"),
-        {"id": claim.switch_id, "epoch": claim.epoch},
-    )
-    if held is None:
-        raise Fenced
-    ending = "status = 'done', lease_token = null, lease_until = null, finished_at = clock_timestamp(), error = null"
-    going_on = f"lease_until = {LEASE}"
     result: Any = session.execute(
-        text(
-            f"""
-            update switch_chunks set done = done + :done, passages = passages + :passages,
-                progress_at = clock_timestamp(), {ending if finished else going_on}
-            where id = :id and lease_token = :token and epoch = :epoch
-            """
-        ),
-        {"id": claim.id, "token": claim.token, "epoch": claim.epoch, "done": done, "passages": passages},
+        _FINISH if finished else _HOLD,
+        {
+            "id": claim.id,
+            "switch": claim.switch_id,
+            "token": claim.token,
+            "epoch": claim.epoch,
+            "done": done,
+            "passages": passages,
+        },
     )
     if result.rowcount == 0:
         raise Fenced

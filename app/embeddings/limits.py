@@ -31,6 +31,31 @@ class BatchLimit:
                 return self._size
             return max(1, min(self._size, round(TARGET_SECONDS / self._seconds_per_text)))
 
+    def beside(self, extra: int) -> int:
+        """How many texts to send next beside ``extra`` short ones (the canary), at least 1.
+
+        They count where the server counts, but not against its time: they take next to none of it.
+        """
+        with self._lock:
+            most = self._size - extra
+            if self._seconds_per_text:
+                most = min(most, round(TARGET_SECONDS / self._seconds_per_text))
+            return max(1, most)
+
+    @property
+    def takes_two(self) -> bool:
+        """Whether two texts may go in one call, as far as is known."""
+        with self._lock:
+            return self._most > 1 and (self._refused is None or self._refused > 2)
+
+    @property
+    def quick(self) -> bool:
+        """Whether a second batch may wait at the server behind the first: a question still waits for no longer than it
+        may, and the way there and back, which costs a quick server's slot as much as some texts, is hidden."""
+        with self._lock:
+            known = self._seconds_per_text
+            return known is not None and known * self._size <= TARGET_SECONDS / 2
+
     def first_ask(self) -> bool:
         """True once: the caller then asks the server what it takes."""
         with self._lock:

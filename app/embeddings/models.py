@@ -44,6 +44,8 @@ class VectorSpace(Base):
     retained_until: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     checked_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     check_result: Mapped[str | None] = mapped_column(Text)
+    sampled_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    sample: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
 
 
 class Embedding(Base):
@@ -91,8 +93,8 @@ class Serving(Base):
 class Switch(Base):
     """One switch, from start to outcome; also the history.
 
-    ``status``: running, failed, activated, abandoned, cleared. ``kind``: switch, or return (the serving model's
-    indexes are rebuilt after an abandoned in-place switch).
+    ``status``: running, failed, activated, abandoned, cleared, finished. ``kind``: switch; return (the serving model's
+    indexes are rebuilt after an abandoned in-place switch); dry_run (ends as finished, or abandoned with its reason).
     """
 
     __tablename__ = "switches"

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from app.core.documents.text import document_text
 
-SPLITTER_VERSION = 1
+SPLITTER_VERSION = 2
 """Part of what makes vectors comparable: raise it with every change of where texts are cut."""
 
 Costs = NDArray[np.int64]
@@ -101,10 +101,18 @@ def _spans(text: str, total: Costs, heading_end: int, heading: str, window: int)
     carried = (estimated_tokens(heading) + 1) * _UNIT if heading else 0
     start = _after_blanks(text, 0)
     while start < len(text):
-        room = window * _UNIT - (carried if start >= heading_end else 0)
+        room = window * _UNIT - (carried if start >= heading_end else 0) - _begun(text, start)
         end = _end(text, total, boundaries, start, room)
         yield start, start + len(text[start:end].rstrip())
         start = _after_blanks(text, end)
+
+
+def _begun(text: str, start: int) -> int:
+    """How much more than in its text a passage may cost that begins inside a word: its first letter counts as one."""
+    if not start:
+        return 0
+    before, first = (int(_KINDS[min(ord(character), len(_KINDS) - 1)]) for character in text[start - 1 : start + 1])
+    return int(_LETTERS[0] - _LETTERS[1]) if before == first and first in (1, 2) else 0
 
 
 def _end(text: str, total: Costs, boundaries: list[list[int]], start: int, room: int) -> int:

@@ -9,15 +9,13 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from app.core.processes import store as processes
 from app.core.queue import EMBEDDINGS, INDEX, SWITCH
-from app.embeddings import events_store as events
 from app.embeddings import failures_store as failures
-from app.embeddings import ledger_store as ledger
-from app.embeddings.indexes import pgvector
 from app.embeddings.ledger_store import ChunkTally
 from app.embeddings.models import Switch, SwitchFailure
 from app.embeddings.phases.ports import PHASES, consumer_of
+from app.embeddings.status_store import Facts
+from app.embeddings.status_store import facts as read_facts
 
 WORKER_SECONDS = 15
 QUEUE_OF = {
@@ -83,16 +81,16 @@ def read_status(session: Session, switch: Switch | None, interrupted_seconds: in
     """The status of ``switch`` as of this transaction; its cost grows with the number of chunks only."""
     if switch is None or switch.status not in ("running", "failed"):
         return IDLE
-    tallies = ledger.tally(session, switch.id)
+    facts = read_facts(session, switch, consumer_of(switch), WORKER_SECONDS)
+    tallies = facts.tallies
     embedding = {part.entity: part for part in tallies if part.phase == "embeddings"}
     already: dict[str, int] = switch.actuals.get("already", {})
     totals: dict[str, int] = switch.actuals.get("total", {})
-    builds = pgvector.progress(session) if switch.phase == "indexes" else []
-    failed = failures.failure_counts(session, switch.to_space_id) if switch.to_space_id else {}
+    builds, failed = facts.builds, facts.failed
     entities = [
         _entity(entity, totals, already, embedding, tallies, switch.phase, failed.get(entity, 0)) for entity in totals
     ]
-    seconds = ledger.seconds_without_progress(session, switch.id)
+    seconds = facts.seconds_without_progress
     done, total = sum(part.done for part in entities), sum(part.total for part in entities)
     rate = _rate(switch, embedding, now)
     running = switch.status == "running"
@@ -107,10 +105,10 @@ def read_status(session: Session, switch: Switch | None, interrupted_seconds: in
         rate=rate,
         eta_seconds=(total - done) / rate if rate and running and switch.phase == "embeddings" else None,
         rounds=switch.rounds,
-        lag=events.lag(session, consumer_of(switch)),
+        lag=facts.lag,
         entities=entities,
-        waiting=_waiting(session, switch, builds, now) if running else [],
-        failures=failures.failures(session, switch.to_space_id) if switch.to_space_id else [],
+        waiting=_waiting(switch, facts, now) if running else [],
+        failures=failures.failures(session, switch.to_space_id) if switch.to_space_id and failed else [],
         build=(sum(build.done for build in builds), sum(build.total for build in builds)) if builds else None,
         since_progress=seconds,
         now=now,
@@ -158,20 +156,14 @@ def _phases(switch: Switch) -> list[tuple[str, str]]:
     ]
 
 
-def _waiting(
-    session: Session, switch: Switch, builds: Sequence[pgvector.BuildProgress], now: datetime
-) -> list[Waiting]:
+def _waiting(switch: Switch, facts: Facts, now: datetime) -> list[Waiting]:
     found: list[Waiting] = []
     if switch.waiting_since is not None:
         found.append(Waiting("server", switch.to_key, (now - switch.waiting_since).total_seconds()))
-    for build in builds:
+    for build in facts.builds:
         if build.waits_for is not None:
             found.append(Waiting("transactions", str(build.waits_for)))
-    holder = events.horizon_holder(session) if events.lag(session, consumer_of(switch), 1) else None
-    if holder is not None:
-        found.append(Waiting("horizon", str(holder[0]), holder[1]))
-    alive = processes.alive(session, WORKER_SECONDS)
-    for queue in {SWITCH, QUEUE_OF[switch.phase]}:
-        if not any(process.queue == queue for process in alive):
-            found.append(Waiting("worker", queue))
+    if facts.horizon is not None:
+        found.append(Waiting("horizon", str(facts.horizon[0]), facts.horizon[1]))
+    found += [Waiting("worker", queue) for queue in {SWITCH, QUEUE_OF[switch.phase]} - facts.queues]
     return found

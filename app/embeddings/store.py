@@ -40,9 +40,12 @@ _LATER = """ and not exists (select 1 from index_events i, index_cursors c
 
 
 _TEXT = "where d.embeddable"
-_TEXT_OR_ROWS = """where (d.embeddable or exists (select 1 from embeddings e
-    where e.entity = d.entity and e.record_id = d.record_id and e.locale = d.locale and e.space_id = :space))"""
-"""A document without a text any more is done once the vectors of its former text are gone."""
+_TEXT_OR_ROWS = """where (d.embeddable or (select true from embeddings e
+    where e.entity = d.entity and e.record_id = d.record_id and e.locale = d.locale and e.space_id = :space limit 1))"""
+"""A document without a text any more is done once the vectors of its former text are gone. No ``exists``: the planner
+would hash every row of the space for it."""
+OPEN_MISSING = _STATE.replace(_TEXT, _TEXT_OR_ROWS) + _MISSING + _OPEN
+"""From and where of the documents ``d`` that can be embedded now into ``:space``."""
 
 
 @dataclass(frozen=True)
@@ -307,6 +310,44 @@ def _arrays(keys: Sequence[Key]) -> dict[str, list[Any]]:
 # --- writing -----------------------------------------------------------------------------------------------------
 
 
+_LOCK = text(
+    """
+    select pg_advisory_xact_lock(hashtextextended(entity || ':' || record_id || ':' || locale, :space))
+    from (select * from unnest(cast(:entities as text[]), cast(:ids as bigint[]), cast(:locales as text[]))
+        as k (entity, record_id, locale) order by 1, 2, 3) as ordered
+    """
+)
+_CURRENT = text(
+    """
+    select d.entity, d.record_id, d.locale, d.text_hash from search_documents d
+    where (d.entity, d.record_id, d.locale, d.text_hash) in (
+        select * from unnest(cast(:entities as text[]), cast(:ids as bigint[]), cast(:locales as text[]),
+            cast(:hashes as bytea[])))
+    for key share
+    """
+)
+# `offset 0` keeps the planner from turning the joins round: a space that is being filled is younger than its
+# statistics, which promise a single row of it, and a plan that begins there reads the whole space with every batch.
+_CLEAR = text(
+    """
+    with solved as (
+        delete from switch_failures f using unnest(cast(:entities_done as text[]), cast(:ids_done as bigint[]),
+            cast(:locales_done as text[])) as k (entity, record_id, locale)
+        where (f.entity, f.record_id, f.locale) = (k.entity, k.record_id, k.locale) and f.space_id = :space)
+    delete from embeddings where ctid = any (array(
+        select e.ctid from unnest(cast(:entities as text[]), cast(:ids as bigint[]), cast(:locales as text[]),
+            cast(:ns as integer[])) as k (entity, record_id, locale, n)
+        cross join lateral (select ctid from embeddings where entity = k.entity and record_id = k.record_id
+            and locale = k.locale and space_id = :space and n = k.n offset 0) e
+        union all
+        select e.ctid from unnest(cast(:entities_done as text[]), cast(:ids_done as bigint[]),
+            cast(:locales_done as text[]), cast(:hashes_done as bytea[])) as k (entity, record_id, locale, text_hash)
+        cross join lateral (select ctid from embeddings where entity = k.entity and record_id = k.record_id
+            and locale = k.locale and space_id = :space and text_hash <> k.text_hash offset 0) e))
+    """
+)
+
+
 def lock_documents(session: Session, space_id: int, keys: Sequence[Key]) -> set[Key]:
     """Lock documents for writing their vectors; returns those that still hold the text that was embedded.
 
@@ -314,64 +355,22 @@ def lock_documents(session: Session, space_id: int, keys: Sequence[Key]) -> set[
     it: a slow answer can neither overwrite newer vectors nor bring a deleted record back. The lock on the row is
     `FOR KEY SHARE`: it holds off deletion only, so an editor's open transaction delays no writer (ADR 0003).
     """
-    wanted = sorted(set(keys), key=lambda key: (key.entity, key.record_id, key.locale))
-    session.execute(
-        text(
-            """
-            select pg_advisory_xact_lock(hashtextextended(entity || ':' || record_id || ':' || locale, :space))
-            from (select * from unnest(cast(:entities as text[]), cast(:ids as bigint[]), cast(:locales as text[]))
-                as k (entity, record_id, locale) order by 1, 2, 3) as ordered
-            """
-        ),
-        {"space": space_id, **{name: values for name, values in _arrays(wanted).items() if name != "hashes"}},
-    )
-    rows = session.execute(
-        text(
-            """
-            select d.entity, d.record_id, d.locale, d.text_hash from search_documents d
-            where (d.entity, d.record_id, d.locale, d.text_hash) in (
-                select * from unnest(cast(:entities as text[]), cast(:ids as bigint[]), cast(:locales as text[]),
-                    cast(:hashes as bytea[])))
-            for key share
-            """
-        ),
-        _arrays(wanted),
-    )
-    return {Key(*row) for row in rows}
+    wanted = _arrays(sorted(set(keys), key=lambda key: (key.entity, key.record_id, key.locale)))
+    session.execute(_LOCK, {"space": space_id, **{name: values for name, values in wanted.items() if name != "hashes"}})
+    return {Key(*row) for row in session.execute(_CURRENT, wanted)}
 
 
 def write_rows(session: Session, space_id: int, rows: Sequence[NewRow], complete: Sequence[Key]) -> None:
-    """Replace the given passages by binary COPY; ``complete`` documents also lose what is left of an older text.
+    """Replace the given passages by binary COPY; ``complete`` documents also lose what is left of an older text, and
+    the failures on record.
 
     The caller holds :func:`lock_documents` on every document. A stale passage stays findable until its document is
     complete, so that an edited record never vanishes from vector search.
     """
-    if rows:
-        session.execute(
-            text(
-                """
-                delete from embeddings e
-                using unnest(cast(:entities as text[]), cast(:ids as bigint[]), cast(:locales as text[]),
-                    cast(:ns as integer[])) as k (entity, record_id, locale, n)
-                where (e.entity, e.record_id, e.locale, e.n) = (k.entity, k.record_id, k.locale, k.n)
-                  and e.space_id = :space
-                """
-            ),
-            {"space": space_id, "ns": [row.passage.n for row in rows], **_arrays([row.key for row in rows])},
-        )
-    if complete:
-        session.execute(
-            text(
-                """
-                delete from embeddings e
-                using unnest(cast(:entities as text[]), cast(:ids as bigint[]), cast(:locales as text[]),
-                    cast(:hashes as bytea[])) as k (entity, record_id, locale, text_hash)
-                where (e.entity, e.record_id, e.locale) = (k.entity, k.record_id, k.locale)
-                  and e.space_id = :space and e.text_hash <> k.text_hash
-                """
-            ),
-            {"space": space_id, **_arrays(complete)},
-        )
+    keys = _arrays([row.key for row in rows])
+    del keys["hashes"]
+    done = {f"{name}_done": values for name, values in _arrays(complete).items()}
+    session.execute(_CLEAR, {"space": space_id, "ns": [row.passage.n for row in rows], **keys, **done})
     if rows:
         copy_rows(session, space_id, rows)
 

@@ -6,7 +6,8 @@ named and left, the others go on (`product.md`, decision 7).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -14,13 +15,13 @@ from sqlalchemy.orm import Session
 
 from app.core.clock import Clock
 from app.core.contracts.checkpoints import Checkpoint, no_checkpoint
-from app.core.errors import ModelServerFailed
 from app.core.unit import Units
 from app.embeddings import failures_store as failures
 from app.embeddings import store
+from app.embeddings.ahead import Ahead, Embedded
 from app.embeddings.batches import Batcher, TextFailure
 from app.embeddings.client import ModelServers
-from app.embeddings.identity import PROBE_TEXT, same_vector
+from app.embeddings.identity import PROBE_TEXT, require_canary
 from app.embeddings.leases import Fenced
 from app.embeddings.passages import Passage, passage_hash, split
 from app.embeddings.spaces import Space
@@ -60,9 +61,26 @@ class _Open:
 
 
 @dataclass
-class _Group:
-    documents: list[_Open] = field(default_factory=list)
+class _Batch:
+    """Passages that go to the model together, and documents that have all they need without it."""
+
     places: list[tuple[_Open, Passage]] = field(default_factory=list)
+    ready: list[_Open] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One call of `Synchroniser.run`."""
+
+    space: Space
+    hold: Hold
+    stop: Stop | None
+    batcher: Batcher
+    outcome: Outcome = field(default_factory=Outcome)
+
+    @property
+    def stopped(self) -> bool:
+        return self.stop is not None and self.stop.is_set()
 
 
 class Synchroniser:
@@ -81,81 +99,105 @@ class Synchroniser:
 
         Same name and same length are not enough: a silent change of weights shows in the vector of a fixed text.
         """
-        client = self.servers.client(space.profile)
-        answer = client.embed([PROBE_TEXT], "passage")
-        if space.canary is not None and not same_vector(answer.vectors[0], space.canary):
-            raise ModelServerFailed(
-                "model",
-                server=space.profile.server,
-                request_id="-",
-                got="another version of the model",
-                expected=space.profile.model,
-            )
+        answer = self.servers.client(space.profile).embed([PROBE_TEXT], "passage")
+        if space.canary is not None:
+            require_canary(space.profile, answer.vectors[0], space.canary)
 
     def run(self, space: Space, keys: Sequence[Key], hold: Hold = free, stop: Stop | None = None) -> Outcome:
-        """Embed ``keys`` into ``space``.
+        """Embed ``keys`` into ``space``, ahead of the writing; each batch is vouched for by the canary in it.
 
         Raises :class:`Fenced` when the hold or ``stop`` says so, and ModelServerFailed when the server is away or is
-        another one; what was committed before stays.
+        another one; what was committed before stays. After a ``stop`` nothing more is sent, and what has been embedded
+        is written.
         """
-        outcome = Outcome()
-        batcher = self._batcher(space, stop)
-        for start in range(0, len(keys), GROUP):
-            self._group(space, keys[start : start + GROUP], batcher, hold, stop, outcome)
-        return outcome
+        run = _Run(space, hold, stop, self._batcher(space, stop))
+        batches = self._batches(run, keys)
+        prepared = next(batches, None)
+        sent: deque[_Batch] = deque()
+        error: Exception | None = None
+        with Ahead(run.batcher) as ahead:
+
+            def send(writing: int) -> None:
+                nonlocal prepared
+                if prepared is not None and error is None and not run.stopped and ahead.may_send(writing):
+                    ahead.send([passage.text for _, passage in prepared.places])
+                    sent.append(prepared)
+                    prepared = None
+
+            send(writing=0)
+            while sent:
+                if prepared is None:
+                    prepared = next(batches, None)
+                send(writing=0)
+                found = ahead.take()
+                send(writing=1)
+                self._store(run, sent.popleft(), found)
+                error = error or found.error
+                send(writing=0)
+        if error is not None:
+            raise error
+        if prepared is not None:
+            raise Fenced
+        return run.outcome
 
     def _batcher(self, space: Space, stop: Stop | None) -> Batcher:
         def waiting(seconds: float, reason: str) -> None:
             if stop is not None and stop.is_set():
                 raise Fenced
 
-        return Batcher(
-            self.servers.client(space.profile), self.servers.limit(space.profile), self.clock, waiting=waiting
-        )
+        client, limit = self.servers.client(space.profile), self.servers.limit(space.profile)
+        return Batcher(client, limit, self.clock, waiting=waiting, canary=space.canary)
 
-    def _group(
-        self, space: Space, keys: Sequence[Key], batcher: Batcher, hold: Hold, stop: Stop | None, outcome: Outcome
-    ) -> None:
-        group = self._read(space, keys, outcome)
+    def _batches(self, run: _Run, keys: Sequence[Key]) -> Iterator[_Batch]:
+        """Batches as large as the server takes them, across the groups in which texts are read."""
+        batch, texts, size = _Batch(), set[str](), run.batcher.size
+        for start in range(0, len(keys), GROUP):
+            for document, passages in self._read(run, keys[start : start + GROUP]):
+                if not passages:
+                    batch.ready.append(document)
+                for passage in passages:
+                    if len(texts) == size and passage.text not in texts:
+                        yield batch
+                        batch, texts, size = _Batch(), set(), run.batcher.size
+                    batch.places.append((document, passage))
+                    texts.add(passage.text)
+        if batch.places or batch.ready:
+            yield batch
+
+    def _read(self, run: _Run, keys: Sequence[Key]) -> Iterator[tuple[_Open, list[Passage]]]:
+        with self.units() as unit:
+            found = store.texts(unit.session, run.space.id, keys)
+        run.outcome.skipped += len(keys) - len(found)
         self.checkpoint("chunk.read")
-        finished = [document for document in group.documents if document.left == 0]
-        if finished:
-            self._write(space, [], finished, hold, outcome)
-        for result in batcher.embed([passage.text for _, passage in group.places]):
-            if stop is not None and stop.is_set():
-                raise Fenced
+        for text in found:
+            passages = split(text.title, text.body, run.space.profile.window)
+            wanted = [passage for passage in passages if passage.n not in text.present]
+            yield _Open(text.key, left=len(wanted)), wanted
+
+    def _store(self, run: _Run, batch: _Batch, found: Embedded) -> None:
+        """Write what came of a batch, in one transaction but for texts that can't be embedded."""
+        rows, complete = list[NewRow](), list(batch.ready)
+        if found.outcomes:
             self.checkpoint("chunk.embedded")
+        for result in found.outcomes:
             if isinstance(result, TextFailure):
-                self._fail(space, group.places[result.index][0], result.reason, hold, outcome)
                 continue
-            rows, complete = [], []
             for index, vector in zip(result.indexes, result.vectors, strict=True):
-                document, passage = group.places[index]
+                document, passage = batch.places[index]
                 document.left -= 1
                 if document.failed:
                     continue
                 rows.append(NewRow(document.key, passage, passage_hash(passage.text), vector))
                 if document.left == 0:
                     complete.append(document)
-            self._write(space, rows, complete, hold, outcome)
+        if rows or complete:
+            self._write(run, rows, complete)
+        for result in found.outcomes:
+            if isinstance(result, TextFailure):
+                self._fail(run, batch.places[result.index][0], result.reason)
 
-    def _read(self, space: Space, keys: Sequence[Key], outcome: Outcome) -> _Group:
-        with self.units() as unit:
-            found = store.texts(unit.session, space.id, keys)
-        outcome.skipped += len(keys) - len(found)
-        group = _Group()
-        for text in found:
-            wanted = [
-                passage
-                for passage in split(text.title, text.body, space.profile.window)
-                if passage.n not in text.present
-            ]
-            document = _Open(text.key, left=len(wanted))
-            group.documents.append(document)
-            group.places.extend((document, passage) for passage in wanted)
-        return group
-
-    def _write(self, space: Space, rows: list[NewRow], complete: Sequence[_Open], hold: Hold, outcome: Outcome) -> None:
+    def _write(self, run: _Run, rows: list[NewRow], complete: Sequence[_Open]) -> None:
+        space, outcome = run.space, run.outcome
         with self.units() as unit:
             session = unit.session
             current = store.lock_documents(
@@ -164,25 +206,23 @@ class Synchroniser:
             kept = [row for row in rows if row.key in current]
             done = [document.key for document in complete if document.key in current]
             store.write_rows(session, space.id, kept, done)
-            if done:
-                failures.forget_failures(session, space.id, done)
-            hold(session, done=len(done), passages=len(kept))
+            run.hold(session, done=len(done), passages=len(kept))
             self.checkpoint("chunk.batch_before_commit")
         self.checkpoint("chunk.batch_committed")
         outcome.done += len(done)
         outcome.passages += len(kept)
         outcome.skipped += len(complete) - len(done)
 
-    def _fail(self, space: Space, document: _Open, reason: str, hold: Hold, outcome: Outcome) -> None:
+    def _fail(self, run: _Run, document: _Open, reason: str) -> None:
         document.left -= 1
         if document.failed:
             return
         document.failed = True
         with self.units() as unit:
-            if store.lock_documents(unit.session, space.id, [document.key]):
-                failures.record_failure(unit.session, space.id, document.key, reason)
-                outcome.failed += 1
-            hold(unit.session, done=0, passages=0)
+            if store.lock_documents(unit.session, run.space.id, [document.key]):
+                failures.record_failure(unit.session, run.space.id, document.key, reason)
+                run.outcome.failed += 1
+            run.hold(unit.session, done=0, passages=0)
 
 
 class Stop(Protocol):

@@ -143,6 +143,7 @@ def _count_texts(run: Run, stats: dict[str, Any], corpus: Corpus, samples: set[s
         "largest_batch": stats["largest_batch"],
         "texts": stats["texts"] - probes,
         "probes": probes,
+        "canaries": probes * SPEEDS[run.speed]["b"],
         "needed": len(corpus.occurrences),
     }
 

@@ -50,6 +50,11 @@ class Run:
         return self.values["wall"] / self.ideal
 
     @property
+    def bare_ratio(self) -> float:
+        """The ratio to an ideal without the canaries, as if each took the model as long as any text."""
+        return self.values["wall"] / (self.ideal - self.values["canaries"] / SLOTS)
+
+    @property
     def loop_ratio(self) -> float:
         own = self.values["loop_busy"] / SLOTS + self.values["copy"] + self.values["build"]
         return self.values["loop_wall"] / own
@@ -112,6 +117,7 @@ def _group(documents: int, speed: int, runs: Sequence[Run]) -> list[Figure]:
     per = 1000 / documents
     return [
         Figure(f"wall_over_ideal{tail}", of(lambda run: run.ratio), "ratio", "lower", RATIO_GOALS.get(speed)),
+        Figure(f"wall_over_ideal_without_canaries{tail}", of(lambda run: run.bare_ratio), "ratio", "lower"),
         Figure(f"loop_over_ideal{tail}", of(lambda run: run.loop_ratio), "ratio", "lower"),
         Figure(f"wall_over_loop{tail}", of(lambda run: run.values["wall"] / run.values["loop_wall"]), "ratio", "lower"),
         Figure(f"wall{tail}", value("wall"), "s", "lower"),
@@ -123,6 +129,9 @@ def _group(documents: int, speed: int, runs: Sequence[Run]) -> list[Figure]:
         Figure(f"index_rate_over_raw{tail}", of(_index_share), "ratio", "higher", INDEX_SHARE),
         Figure(f"texts_over_passages{tail}", of(lambda run: run.values["texts"] / run.passages), "ratio", "lower"),
         Figure(f"texts_over_distinct{tail}", of(_texts_over_distinct), "ratio", "lower"),
+        Figure(
+            f"canaries_per_text{tail}", of(lambda run: run.values["probes"] / run.values["texts"]), "ratio", "lower"
+        ),
         Figure(f"worker_peak{tail}", value("peak"), "MB", "lower", memory),
         Figure(f"any_process_peak{tail}", value("peak_any"), "MB", "lower"),
         Figure(f"loop_peak{tail}", value("loop_peak_mb"), "MB"),

@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,6 +33,10 @@ PHASES = ("preflight", "embeddings", "indexes", "verify", "activate")
 LEASED = ("switches", "switch_chunks", "index_cursors")
 BREAKS = (SQLAlchemyError, psycopg.Error, ChangeoverError, OSError)
 """What a job may raise: the worker logs it and takes the next one."""
+
+
+PROCESS: ContextVar[int | None] = ContextVar("process", default=None)
+"""Which of the bench's processes runs here; the threads that a job starts belong to its process."""
 
 
 class Died(BaseException):
@@ -137,26 +142,39 @@ class FaultBench(Bench):
 
     def alive(self) -> None:
         """Raises what keeps the dead from doing anything more."""
-        if threading.get_ident() in self._dead:
+        if self._here() in self._dead:
             raise Died
+
+    @staticmethod
+    def _here() -> int:
+        return PROCESS.get() or threading.get_ident()
+
+    @contextmanager
+    def _process(self) -> Iterator[None]:
+        """What runs in the block is one process; whoever comes after it is another one."""
+        token = PROCESS.set(threading.get_ident())
+        try:
+            yield
+        finally:
+            self._dead.discard(self._here())
+            PROCESS.reset(token)
 
     def die(self) -> None:
         """This process dies here."""
-        self._dead.add(threading.get_ident())
+        self._dead.add(self._here())
         raise Died
 
     def deliver(self, wake: Wake) -> None:
         """Run a job as a worker would: who dies is replaced, what fails is logged, what has more to do comes again."""
         self.delivered.append(wake)
         try:
-            if self.job(wake)():
-                self.queue.send(wake)
+            with self._process():
+                if self.job(wake)():
+                    self.queue.send(wake)
         except Died:
             self.deaths += 1
         except BREAKS as error:
             self.broken.append(error)
-        finally:
-            self._dead.discard(threading.get_ident())
 
     def run_one(self) -> bool:
         if not self.queue.sent:
@@ -166,26 +184,24 @@ class FaultBench(Bench):
 
     def tick(self) -> None:
         try:
-            super().tick()
+            with self._process():
+                super().tick()
         except Died:
             self.deaths += 1
         except BREAKS as error:
             self.broken.append(error)
-        finally:
-            self._dead.discard(threading.get_ident())
 
     def command(self, action: Callable[[], object]) -> bool:
         """What a person does; False when the process died or the database broke under it."""
         try:
-            action()
+            with self._process():
+                action()
         except Died:
             self.deaths += 1
             return False
         except SQLAlchemyError as error:
             self.broken.append(error)
             return False
-        finally:
-            self._dead.discard(threading.get_ident())
         return True
 
     def expire(self) -> int:

@@ -54,8 +54,8 @@ def edits(bench: FaultBench) -> None:
             bench.write(number, f"text of record {number}, edited")
 
 
-def misbehaves(behaviour: Behaviour) -> Callable[[FaultBench], None]:
-    """The next calls with texts are answered so, then rightly."""
+def misbehaves(behaviour: Behaviour, model: str = "beta") -> Callable[[FaultBench], None]:
+    """The next calls with texts to the target's server, or to that of ``model``, are answered so, then rightly."""
 
     def act(bench: FaultBench) -> None:
         edits(bench)
@@ -68,7 +68,7 @@ def misbehaves(behaviour: Behaviour) -> Callable[[FaultBench], None]:
             left -= 1
             return behaviour
 
-        bench.servers["beta"].script(script)
+        bench.servers[model].script(script)
         bench.go_on()
         assert left < TIMES, "the fault never happened"
 
@@ -118,6 +118,12 @@ def other_weights(bench: FaultBench) -> None:
 def other_weights_after_the_check(bench: FaultBench) -> None:
     """The weights change between the check at a chunk's start and its first batch, for two batches."""
     misbehaves(Behaviour(noise=0.5))(bench)
+
+
+def other_weights_of_the_serving(bench: FaultBench) -> None:
+    """The same at the serving model's server, while events are applied."""
+    bench.write(3, "text of record 3, edited")
+    misbehaves(Behaviour(noise=0.5), "alpha")(bench)
 
 
 def trembles(bench: FaultBench) -> None:

@@ -14,10 +14,11 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from app.core.contracts.actor import SYSTEM
+from app.embeddings import batches, store
 from app.embeddings import events_store as events
 from app.embeddings import ledger_store as ledger
-from app.embeddings import store
 from app.embeddings.store import Key
+from tests.faults import servers
 from tests.faults.breaking import wake_of
 from tests.faults.harness import FaultBench
 from tests.fixtures.bench import B
@@ -187,5 +188,19 @@ def test_an_activation_that_believes_its_bookkeeping(
     bench.execute(f"delete from embeddings where record_id = 3 and space_id = {bench.space(B)}")
     if mutated:
         monkeypatch.setattr(store, "count_missing", lambda *_, **__: store.Missing(0, 0, 0))
+    bench.finish()
+    judged(bench, mutated)
+
+
+# --- (f) the canary in every call ----------------------------------------------------------------------------------
+
+
+@BOTH
+def test_weights_that_change_and_change_back(bench: FaultBench, monkeypatch: pytest.MonkeyPatch, mutated: bool) -> None:
+    """Two calls are answered by another model of the same name and length; no check before or after them sees it."""
+    if mutated:
+        monkeypatch.setattr(batches, "require_canary", lambda *_: None)
+    bench.reach("embeddings", "side_by_side")
+    servers.other_weights_after_the_check(bench)
     bench.finish()
     judged(bench, mutated)

@@ -29,6 +29,7 @@ def test_covers_all_that_says_something_once_and_in_order(title: str, body: str,
 
 
 @given(title=WORDS, body=WORDS, window=WINDOWS)
+@example(title="", body="9?Z?aa?aa?Za99?9?9?9??", window=9)
 def test_is_bounded_trimmed_and_the_same_each_time(title: str, body: str, window: int) -> None:
     text = document_text(title, body)
     passages = split(title, body, window)
