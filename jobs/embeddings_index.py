@@ -22,3 +22,10 @@ def build_missing() -> None:
     parts = runtime.container()
     if parts.ai:
         parts.ai.upkeep.build_missing_indexes()
+
+
+def rebuild(space_id: int) -> None:
+    """Drop the invalid indexes of the serving space and build what is missing; somebody asked for it."""
+    parts = runtime.container()
+    if parts.ai:
+        parts.ai.health.rebuild_indexes(space_id)

@@ -11,7 +11,9 @@ import os
 import socket
 import sys
 import threading
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
@@ -34,10 +36,15 @@ IDLE_TTL = 30
 
 @dataclass
 class Held:
-    """What this process holds now, and the class of its last failure."""
+    """What this process works on now (name, ids, since when), what worked since it last told, its last failure."""
 
-    job: str | None = None
+    job: tuple[str, Mapping[str, Any], float] | None = None
+    worked: dict[str, float] = field(default_factory=dict)
     error: str | None = None
+
+    def work(self) -> processes.Work | None:
+        job = self.job
+        return None if job is None else processes.Work(job[0], job[1], runtime.container().clock.monotonic() - job[2])
 
 
 HELD = Held()
@@ -47,15 +54,29 @@ class QueueWorker(SimpleWorker):
     """RQ's in-process worker that also says in PostgreSQL that it is alive and what it holds."""
 
     def perform_job(self, job: Any, queue: Any, execution: Any = None) -> Any:
-        HELD.job = job.func_name
+        HELD.job = job.func_name, dict(job.kwargs or {}), runtime.container().clock.monotonic()
         try:
-            return super().perform_job(job, queue, execution)
+            worked = super().perform_job(job, queue, execution)
+            if worked:
+                HELD.worked[job.func_name] = runtime.container().clock.monotonic()
+            return worked
         finally:
             HELD.job = None
 
     def handle_exception(self, job: Any, *exc_info: Any) -> None:
         HELD.error = exc_info[0].__name__ if exc_info and exc_info[0] else None
         log.error("job_failed", job=job.func_name, error=HELD.error, exc_info=exc_info)
+        HELD.worked.pop(job.func_name, None)
+        code = getattr(exc_info[1], "code", None) if len(exc_info) > 1 else None
+        with suppress(SQLAlchemyError), runtime.container().units() as unit:
+            processes.note_failure(
+                unit.session,
+                job.origin,
+                job.func_name,
+                job.kwargs or {},
+                HELD.error or "Exception",
+                code if isinstance(code, str) else None,
+            )
         super().handle_exception(job, *exc_info)
 
     def request_stop(self, signum: Any, frame: Any) -> None:
@@ -65,8 +86,9 @@ class QueueWorker(SimpleWorker):
 
 def beat(queue: str, name: str) -> None:
     """Say every few seconds that this process is alive; a database that is away is tried again."""
-    units = runtime.container().units
+    units, clock = runtime.container().units, runtime.container().clock
     while True:
+        worked = dict(HELD.worked)
         try:
             with units() as unit:
                 processes.seen(
@@ -76,9 +98,14 @@ def beat(queue: str, name: str) -> None:
                     queue,
                     os.getpid(),
                     socket.gethostname(),
-                    HELD.job,
+                    HELD.work(),
                     HELD.error,
                 )
+                for job, at in worked.items():
+                    processes.note_worked(unit.session, queue, job, clock.monotonic() - at)
+            for job, at in worked.items():
+                if HELD.worked.get(job) == at:
+                    HELD.worked.pop(job, None)
         except SQLAlchemyError as error:
             log.warning("heartbeat_failed", error=type(error).__name__)
         if runtime.STOPPING.wait(BEAT_SECONDS):
@@ -99,6 +126,7 @@ def main(arguments: list[str] | None = None) -> int:
     name = f"{queue}@{socket.gethostname()}#{os.getpid()}"
     assert isinstance(parts.queue, RedisQueue)
     threading.Thread(target=beat, args=(queue, name), name="beat", daemon=True).start()
+    runtime.warm_up(parts, queue)
     while not runtime.STOPPING.is_set():
         try:
             connection = RedisQueue(parts.config.redis_url, blocking=True).redis

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from app.core.contracts.actor import SYSTEM
+from app.factory import create_app
 from app.search.answer import SearchRequest
+from jobs import runtime, schedule, upkeep
 from tests.fakes.embedding_server import Behaviour
 from tests.fixtures.bench import A, B, Bench
+from tests.fixtures.clients import Api, Browser, People
 
 
 @pytest.mark.parametrize(
@@ -48,3 +51,50 @@ def test_abandoning_a_switch_does_not_lift_what_the_check_suspended(bench: Bench
     bench.start()
     bench.ai.switching.abandon(SYSTEM)
     assert bench.suspended == "model_changed"
+
+
+# --- through the front door ----------------------------------------------------------------------------------------
+
+
+def minute(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Tick as the scheduler does for one minute, and run the checks that it sends; returns how many it sent."""
+    monkeypatch.setattr(runtime, "container", lambda: bench.container)
+    sent = 0
+    for number in range(round(60 / schedule.TICK_SECONDS)):
+        schedule.tick(bench.container, number)
+        waiting = [wake for wake in bench.queue.sent if wake.job == "jobs.upkeep.check_server"]
+        for wake in waiting:
+            bench.queue.sent.remove(wake)
+            upkeep.check_server()
+        sent += len(waiting)
+    return sent
+
+
+@pytest.mark.parametrize("behaviour", [Behaviour(noise=0.5), Behaviour(model="gamma")], ids=["weights", "name"])
+def test_a_silent_change_behind_the_servers_name_is_noticed_within_one_check_interval(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, behaviour: Behaviour
+) -> None:
+    """Within a minute of ticks a banner stands on every page, and search says that it answers by words only."""
+    with bench.container.units() as unit:
+        bench.container.access.ensure_roles(unit)
+    people, app = People(bench.container), create_app(bench.config, bench.container)
+    admin = people.user("admin", "administrator")
+    page, api = Browser(app).login_as(admin), Api(app, people.token(admin, "all"))
+    banner = "The model server answers from another model"
+
+    assert minute(bench, monkeypatch) == 1
+    assert banner not in page.get("/search").text
+    assert api.get("/api/v1/search?q=record").json["meta"]["search"]["vector_disabled"] is None  # type: ignore[index]
+
+    bench.servers["alpha"].behaviour = behaviour
+    assert minute(bench, monkeypatch) == 1
+    for path in ("/search?q=record", "/documentation", "/settings/ai", "/settings/ai/health"):
+        assert banner in page.get(path).text, path
+    meta = api.get("/api/v1/search?q=record").json["meta"]["search"]  # type: ignore[index]
+    assert (meta["vector_disabled"], meta["degraded_reason"]) == ("suspended", "vectors_unavailable")
+    assert api.get("/api/v1/vector-health").json["items"][0]["problems"] == ["probe"]  # type: ignore[index]
+
+    bench.servers["alpha"].behaviour = Behaviour()
+    assert minute(bench, monkeypatch) == 1
+    assert banner not in page.get("/search").text
+    assert api.get("/api/v1/search?q=record").json["meta"]["search"]["vector_disabled"] is None  # type: ignore[index]
