@@ -13,22 +13,34 @@ from typing import TypeVar, cast
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from flask import Flask, Response, current_app, g, redirect, request, session, url_for
-from flask_babel import Babel
+from flask import Flask, Response, current_app, flash, g, redirect, request, session, url_for
+from flask_babel import Babel, gettext
 from flask_login import LoginManager, UserMixin, current_user, login_user, logout_user
 
 from app.container import Container
 from app.core.access.models import User
 from app.core.contracts.actor import ANONYMOUS, Actor
-from app.core.errors import Forbidden, Unauthenticated
+from app.core.errors import Conflict, Forbidden, Unauthenticated
 from app.core.locale import DEFAULT_LOCALE, LOCALES
 
 View = TypeVar("View", bound=Callable[..., object])
 
 API = "/api/"
+API_PAGE = "/api/docs"
+"""The one page among them."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-ADMINISTERED = ("/api/v1/settings", "/api/v1/tokens", "/api/v1/embedding-")
+ADMINISTERED = (
+    "/api/v1/settings",
+    "/api/v1/tokens",
+    "/api/v1/users",
+    "/api/v1/roles",
+    "/api/v1/embedding-",
+    "/api/v1/vector-health",
+    "/api/v1/queues",
+)
 """Where a token that changes something needs the scope admin."""
+VIEWING_AS = "viewing_as"
+"""In the session of an administrator: id and session version of the person as whom they view the console."""
 LOCALE_COOKIE = "locale"
 ZONE_COOKIE = "timezone"
 _ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}")
@@ -65,8 +77,16 @@ def public(view: View) -> View:
     return view
 
 
+def open_to_guests(view: View) -> View:
+    """Mark a view that a guest may use although it is no reading: nothing is changed for anybody but this browser."""
+    view.is_open_to_guests = True  # type: ignore[attr-defined]
+    return view
+
+
 def is_api() -> bool:
     """Whether the request asks the API, where errors are JSON."""
+    if request.path == API_PAGE:
+        return False
     return request.path.startswith(API) or request.path in ("/healthz", "/readyz")
 
 
@@ -93,12 +113,17 @@ def locale() -> str:
         return DEFAULT_LOCALE
     wished = request.accept_languages.best_match(list(LOCALES))
     person = known_actor()
-    if person.signed_in and person.scopes is None:
-        return person.locale
-    if person.signed_in:
+    if person.signed_in and person.scopes is not None:
         return wished or person.locale
     chosen = request.cookies.get(LOCALE_COOKIE, "")
+    if person.signed_in and not (chosen in LOCALES and is_borrowed(person)):
+        return person.locale
     return chosen if chosen in LOCALES else wished or DEFAULT_LOCALE
+
+
+def is_borrowed(person: Actor) -> bool:
+    """Whether the account is not that of whoever sits there: a guest's, or one that is viewed as."""
+    return person.is_guest or person.impersonator_id is not None
 
 
 def zone() -> tzinfo:
@@ -118,6 +143,16 @@ def sign_in(user: User, actor: Actor) -> None:
     session.permanent = True
     login_user(SessionUser(actor, user.session_version))
     g.actor = actor
+
+
+def view_as(user: User) -> None:
+    """From the next request on this session acts as ``user``; it stays the administrator's."""
+    session[VIEWING_AS] = f"{user.id}:{user.session_version}"
+
+
+def stop_viewing() -> None:
+    """From the next request on this session acts as its owner again."""
+    session.pop(VIEWING_AS, None)
 
 
 def sign_out() -> None:
@@ -167,6 +202,8 @@ def _admit() -> Response | None:
         return sign_in_redirect()
     if who.scopes is not None and _scope() not in who.scopes:
         raise Forbidden("access.scope", scope=_scope())
+    if who.is_guest and request.method not in SAFE_METHODS and not getattr(view, "is_open_to_guests", False):
+        raise Forbidden("access.guest")  # permissions are held to reading in `Actor.may`; this closes what needs none
     return None
 
 
@@ -184,7 +221,29 @@ def _resolve() -> Actor:
             raise Unauthenticated("access.token_invalid")
         with container().units() as unit:
             return container().tokens.actor(unit, secret.strip())
-    return current_user.actor if isinstance(current_user._get_current_object(), SessionUser) else ANONYMOUS
+    owner = current_user._get_current_object()
+    if not isinstance(owner, SessionUser):
+        return ANONYMOUS
+    return _viewed(owner.actor) if VIEWING_AS in session else owner.actor
+
+
+def _viewed(owner: Actor) -> Actor:
+    """The person as whom the session's owner views the console, or the owner when that has ended.
+
+    What was sent as the other person is never done as the administrator: raises :class:`Conflict` for it.
+    """
+    user_id, _, version = str(session[VIEWING_AS]).partition(":")
+    if user_id.isdigit() and version.isdigit():
+        with container().units() as unit:
+            found = container().access.impersonation.actor(unit, owner, int(user_id), int(version))
+        if found is not None:
+            return found
+    stop_viewing()
+    g.actor = owner
+    if request.method not in SAFE_METHODS:
+        raise Conflict("access.view_ended")
+    flash(gettext("Viewing as the other person has ended; you are yourself again."), "warning")
+    return owner
 
 
 def _session_user(stored: str) -> SessionUser | None:

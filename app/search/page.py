@@ -20,12 +20,13 @@ from app.search.store import Facts, facts
 
 @dataclass(frozen=True)
 class Found:
-    """What both legs found, as far as a page needs it."""
+    """What both legs found, as far as a page needs it. ``readable`` are the fields of each entity that may be told."""
 
     query: ParsedQuery
     scope: Scope
     words: KeywordLeg
     passages: Mapping[Key, PassageHit]
+    readable: Mapping[str, AbstractSet[str]]
 
 
 @dataclass(frozen=True)
@@ -56,20 +57,21 @@ class Pages:
         if ranked:
             for document in self._engine.documents(session, [one.key for one in ranked], found.scope):
                 documents.setdefault((document.entity, document.record_id), {})[document.locale] = document
-        known = self._facts(session, list(documents))
+        known = self._facts(session, list(documents), found)
         words = {hit.key: hit.locale for hit in found.words.hits}
         return [
             _Shown(one, texts[code], _usable(found.passages.get(one.key), code), known.get(one.key, Facts()))
             for one in ranked
-            if (texts := documents.get(one.key)) and not known.get(one.key, Facts()).deleted
+            if (texts := documents.get(one.key)) and _may_show(one.key, known, found.scope)
             for code in [_locale(one, texts, locale, words, found.passages)]
         ]
 
-    def _facts(self, session: Any, keys: Sequence[Key]) -> dict[Key, Facts]:
+    def _facts(self, session: Any, keys: Sequence[Key], found: Found) -> dict[Key, Facts]:
         known: dict[Key, Facts] = {}
         for name in dict.fromkeys(entity for entity, _ in keys):
             ids = [record for entity, record in keys if entity == name]
-            rows = facts(session, self._registry.get(name), ids)
+            tree, readable = found.scope.get(name), found.readable.get(name, frozenset())
+            rows = facts(session, self._registry.get(name), ids, tree, readable)
             known.update({(name, record): row for record, row in rows.items()})
         return known
 
@@ -116,6 +118,12 @@ class Pages:
         if prefix and first.startswith(prefix):
             return first, rest or first
         return None, document.title
+
+
+def _may_show(key: Key, known: Mapping[Key, Facts], scope: Scope) -> bool:
+    """The record passes its row filter now, whatever an engine believed, and is not deleted."""
+    row = known.get(key)
+    return scope.get(key[0]) is None if row is None else not row.deleted
 
 
 def _region(passage: PassageHit, body: int) -> tuple[int, int] | None:

@@ -12,13 +12,14 @@ from typing import Any
 
 import structlog
 
+from app.core.access import policy
 from app.core.clock import Clock
 from app.core.contracts.actor import Actor
 from app.core.contracts.conditions import Filter
 from app.core.contracts.strategy import SearchStrategy, SearchStrategyResolver
 from app.core.contracts.vectors import PassageHit, QueryVector, ServingChanged, VectorSearch
 from app.core.errors import Forbidden, Invalid, ModelServerFailed, Unavailable
-from app.core.registry import Registry
+from app.core.registry import Entity, Registry
 from app.core.unit import Units
 from app.search.answer import SearchMeta, SearchRequest, SearchResponse, read_request
 from app.search.engines.ports import KeywordLeg, SearchEngine
@@ -43,6 +44,15 @@ class _Vectors:
     query: QueryVector | None = None
     degraded: str | None = None
     disabled: str | None = None
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """What the actor may find and be told: each entity's row filter and readable fields, and raw similarities."""
+
+    scope: Mapping[str, Filter | None]
+    readable: Mapping[str, frozenset[str]]
+    scores: bool
 
 
 @dataclass(frozen=True)
@@ -74,8 +84,8 @@ class Search:
         self._pages = Pages(engine, registry)
 
     def entities(self, actor: Actor) -> tuple[str, ...]:
-        """What the actor may search."""
-        return tuple(entity.name for entity in self._registry if actor.may(entity.permission("select")))
+        """What the actor may search: entities whose records they may see, with all that a document is made of."""
+        return tuple(entity.name for entity in self._registry if texts_of(entity) <= policy.readable(entity, actor))
 
     @staticmethod
     def request(
@@ -94,24 +104,29 @@ class Search:
     def search(self, actor: Actor, request: SearchRequest) -> SearchResponse:
         """One page of the best answer that can be had.
 
-        Raises :class:`Invalid` for an unknown entity and :class:`Forbidden` for one that the actor may not see; a model
-        that is away is no error: words answer, and the meta says so.
+        Raises :class:`Invalid` for an unknown entity and :class:`Forbidden` for one that the actor may not see or whose
+        texts a field rule hides; a model that is away is no error: words answer, and the meta says so.
         """
         started = self._clock.monotonic()
-        scope = self._scope(actor, request)
+        reach = self._reach(actor, request)
         query = parse_query(request.q)
         strategy = self._resolver.resolve(request.mode, request.cost)
         for _ in range(2):
             vectors = self._vectors(strategy, query)
             try:
-                return self._answer(request, scope, query, strategy, vectors, started, _sees_scores(actor))
+                return self._answer(request, reach, query, strategy, vectors, started)
             except ServingChanged:
                 continue
         changed = _Vectors(degraded="serving_changed")
-        return self._answer(request, scope, query, strategy, changed, started, _sees_scores(actor))
+        return self._answer(request, reach, query, strategy, changed, started)
+
+    def _reach(self, actor: Actor, request: SearchRequest) -> _Reach:
+        scope = self._scope(actor, request)
+        readable = {name: policy.readable(self._registry.get(name), actor) for name in scope}
+        return _Reach(scope, readable, _sees_scores(actor))
 
     def _scope(self, actor: Actor, request: SearchRequest) -> Mapping[str, Filter | None]:
-        """Entity to row filter. Row ACL comes with Core's own issue: its filter goes where None is."""
+        """Entity to row filter."""
         allowed = self.entities(actor)
         for name in request.entities:
             if name not in self._registry:
@@ -120,8 +135,13 @@ class Search:
                     fields=[Invalid("input.choice", path="entity", value=name[:100], allowed=", ".join(allowed))],
                 )
             if name not in allowed:
-                raise Forbidden("access.forbidden", permission=self._registry.get(name).permission("select"))
-        return dict.fromkeys(request.entities or allowed)
+                permission = self._registry.get(name).permission("select")
+                if actor.may(permission):
+                    raise Forbidden("search.fields_hidden", entity=name)
+                raise Forbidden("access.forbidden", permission=permission)
+        return {
+            name: actor.rows_for(self._registry.get(name).permission("select")) for name in request.entities or allowed
+        }
 
     def _vectors(self, strategy: SearchStrategy, query: ParsedQuery) -> _Vectors:
         """The question's vector; no transaction is open while the model is asked."""
@@ -131,7 +151,7 @@ class Search:
         with self._units() as unit:
             disabled = search.unavailable(unit.session)
         if disabled or not query.phrase:
-            return _Vectors(disabled=disabled)
+            return _Vectors(disabled=disabled, degraded="vectors_unavailable" if disabled else None)
         try:
             return _Vectors(search=search, query=search.query_vector(query.phrase, EMBED_SECONDS))
         except Unavailable as error:
@@ -142,22 +162,22 @@ class Search:
     def _answer(
         self,
         request: SearchRequest,
-        scope: Mapping[str, Filter | None],
+        reach: _Reach,
         query: ParsedQuery,
         strategy: SearchStrategy,
         vectors: _Vectors,
         started: float,
-        scores: bool,
     ) -> SearchResponse:
         with self._units("REPEATABLE READ") as unit:
             session = unit.session
-            words = self._engine.keyword(session, query, scope, request.locale, WINDOW)
-            passages = self._passages(session, vectors, scope, request.locale)
+            words = self._engine.keyword(session, query, reach.scope, request.locale, WINDOW)
+            passages = self._passages(session, vectors, reach.scope, request.locale)
             fused = _fused(words, passages)
-            found = Found(query, scope, words, {(hit.entity, hit.record_id): hit for hit in passages})
+            by_key = {(hit.entity, hit.record_id): hit for hit in passages}
+            found = Found(query, reach.scope, words, by_key, reach.readable)
             size = request.size or self._defaults.page_size(session)
             shown = fused[(request.page - 1) * size : request.page * size]
-            hits = self._pages.hits(session, shown, found, request.locale, scores)
+            hits = self._pages.hits(session, shown, found, request.locale, reach.scores)
             model = self._defaults.model(session) if vectors.query else None
         meta = SearchMeta(
             mode=request.mode,
@@ -197,6 +217,16 @@ def _fused(words: KeywordLeg, passages: list[PassageHit]) -> list[Fused]:
         [Scored((hit.entity, hit.record_id), hit.similarity) for hit in passages],
         WORD_SHARE * words.known_idf_mass,
     )
+
+
+def texts_of(entity: Entity) -> frozenset[str]:
+    """The fields that an entity's documents are made of: what people name the record by, and its texts.
+
+    Titles and snippets are cut from all of them together, so whoever may not read one of them can't search here.
+    """
+    texts = {item.name for item in entity.fields if item.translated or item.kind == "text"}
+    named = {entity.title_field, entity.reference_field or entity.title_field}
+    return frozenset(texts | named)
 
 
 def _sees_scores(actor: Actor) -> bool:

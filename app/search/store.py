@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import inspect, literal, select
 from sqlalchemy.orm import Session
 
+from app.core.access.policy import predicate
+from app.core.contracts.conditions import Filter
 from app.core.registry import Entity
 
 
@@ -22,12 +24,17 @@ class Facts:
     deleted: bool = False
 
 
-def facts(session: Session, entity: Entity, ids: Sequence[int]) -> dict[int, Facts]:
-    """Facts by id, of the records that are there."""
+def facts(
+    session: Session, entity: Entity, ids: Sequence[int], tree: Filter | None = None, readable: Collection[str] = ()
+) -> dict[int, Facts]:
+    """Facts by id, of the records that are there and pass ``tree``; only ``readable`` fields are told."""
     columns = inspect(entity.model).columns
-    asked = [columns.get(name, literal(None)) for name in ("status", "source", "updated_at")]
+    told = {name: columns[name] for name in ("status", "source", "updated_at") if name in columns and name in readable}
+    asked = [told.get(name, literal(None)) for name in ("status", "source", "updated_at")]
     asked.append(columns["deleted_at"].is_not(None) if "deleted_at" in columns else literal(False))
     statement = select(entity.model.id, *asked).where(
-        entity.model.id.in_(ids), *(columns[name] == value for name, value in entity.visible.items())
+        entity.model.id.in_(ids),
+        predicate(entity, tree),
+        *(columns[name] == value for name, value in entity.visible.items()),
     )
     return {row[0]: Facts(*row[1:]) for row in session.execute(statement)}

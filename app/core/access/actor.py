@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from app.core.access.models import ApiToken, User
+from app.core.access.rules import field_lists, row_filters
 from app.core.contracts.actor import Actor
 from app.core.errors import Forbidden
 from app.core.registry import Registry
@@ -37,8 +38,19 @@ def role_permissions(registry: Registry) -> Mapping[str, list[str]]:
     return {ADMINISTRATOR: ["*"], EDITOR: sorted({*select, *write}), READER: sorted(set(select))}
 
 
-def actor_of(user: User, token: ApiToken | None = None) -> Actor:
-    """The actor a user is now; through ``token`` its scopes narrow what may be asked."""
+def actor_of(user: User, token: ApiToken | None = None, registry: Registry | None = None) -> Actor:
+    """The actor a user is now; through ``token`` its scopes narrow what may be asked.
+
+    Row rules are read with ``registry``: without it none can be read, and what they restrict is closed. That does
+    for who only asks about permissions.
+    """
+    values: Mapping[str, object] = {
+        "id": user.id,
+        "login": user.login,
+        "tenant": user.tenant_id,
+        "locale": user.locale,
+        "roles": [role.name for role in user.roles],
+    }
     return Actor(
         id=user.id,
         login=user.login,
@@ -49,6 +61,11 @@ def actor_of(user: User, token: ApiToken | None = None) -> Actor:
         scopes=None if token is None else covered(token.scopes),
         tenant_id=user.tenant_id,
         needs_approval=user.needs_approval,
+        rows=row_filters(user.roles, registry, values),
+        readable=field_lists(user.roles, "read"),
+        writable=field_lists(user.roles, "write"),
+        is_guest=bool(user.is_guest),
+        token_id=None if token is None else token.id,
     )
 
 

@@ -15,14 +15,16 @@ NOW = text("clock_timestamp()")
 
 
 class Role(Base):
-    """A named set of permissions."""
+    """A named set of permissions. ``offered`` are the defaults that a system role has been given once already."""
 
     __tablename__ = "roles"
 
     id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
     name: Mapped[str] = mapped_column(Text, unique=True)
     permissions: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
+    description: Mapped[str] = mapped_column(Text, server_default=text("''"))
     is_system: Mapped[bool] = mapped_column(Boolean, server_default=text("false"))
+    offered: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
     row_rules: Mapped[list[RowRule]] = relationship(
         lazy="selectin", cascade="all, delete-orphan", order_by="RowRule.id"
     )

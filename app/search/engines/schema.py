@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, cast, exists, false, func, inspect, literal_column, or_, true
+from sqlalchemy import ColumnElement, and_, cast, exists, false, func, literal_column, or_, true
 from sqlalchemy.dialects.postgresql import REGCONFIG
 
-from app.core.contracts.conditions import Condition, Filter
+from app.core.access import policy
+from app.core.access.conditions import named_fields
+from app.core.contracts.conditions import Filter
 from app.core.contracts.documents import Document
 from app.core.documents.models import SearchDocument
 from app.core.documents.text import clean_text
-from app.core.errors import Invalid
 from app.core.locale import LOCALES
 from app.core.registry import Registry
 from app.search.matching import identifiers_of, words_of
@@ -22,17 +23,8 @@ VECTOR_BYTES = 900_000
 POSITIONS = 255
 TITLE_CLASS: ColumnElement[str] = literal_column("'A'::\"char\"")
 
-_COMPARE: Mapping[str, Callable[[Any, Any], ColumnElement[bool]]] = {
-    "=": lambda column, value: column.is_(None) if value is None else column == value,
-    "!=": lambda column, value: column.is_not(None) if value is None else column.is_distinct_from(value),
-    ">": lambda column, value: column > value,
-    ">=": lambda column, value: column >= value,
-    "<": lambda column, value: column < value,
-    "<=": lambda column, value: column <= value,
-    "like": lambda column, value: column.like(value),
-    "in": lambda column, value: column.in_(list(value)),
-    "between": lambda column, value: column.between(*value),
-}
+OWN_COLUMNS = ("entity", "record_id", "locale")
+"""Columns of `search_documents` that a tree may name too, where the record has none of that name."""
 
 
 def configuration(locale: str) -> str:
@@ -83,10 +75,10 @@ class _Budget:
 
 
 class RowFilters:
-    """Compiles condition trees to SQL on `search_documents`.
+    """Compiles condition trees to SQL on `search_documents`, by the one policy of rows (`core/access/policy.py`).
 
-    ``entity``, ``record_id`` and ``locale`` are its own columns; any other field is a column of the entity's mapped
-    class, reached by the record's id.
+    Fields are those of the record, which is reached by its id in one ``EXISTS``; a tree that names nothing but
+    :data:`OWN_COLUMNS` needs no record.
     """
 
     def __init__(self, registry: Registry) -> None:
@@ -96,45 +88,16 @@ class RowFilters:
         """The condition for rows of ``entity``. Raises :class:`Invalid` for unknown fields and unfit values."""
         if tree is None:
             return true()
-        if isinstance(tree, Condition):
-            return self._condition(entity, tree)
-        parts = [self(entity, item) for item in tree.items]
-        return and_(true(), *parts) if tree.junction == "and" else or_(false(), *parts)
+        owner = self._registry.get(entity)
+        columns = policy.condition_columns(owner)
+        own = {name: getattr(SearchDocument, name) for name in OWN_COLUMNS if name not in columns}
+        condition = policy.compiled(tree, columns | own)
+        if not named_fields(tree) - set(own):
+            return condition
+        return exists().where(owner.model.id == SearchDocument.record_id, condition).correlate(SearchDocument)
 
     def scope(self, scope: Mapping[str, Filter | None]) -> ColumnElement[bool]:
         """The condition for rows of any entity of ``scope``, each with its own filter."""
         return or_(
             false(), *(and_(SearchDocument.entity == entity, self(entity, tree)) for entity, tree in scope.items())
         )
-
-    def _condition(self, entity: str, condition: Condition) -> ColumnElement[bool]:
-        if condition.field in ("entity", "record_id", "locale"):
-            return _compare(getattr(SearchDocument, condition.field), condition)
-        model = self._registry.get(entity).model
-        if condition.field not in inspect(model).columns:
-            raise Invalid("input.unknown_field", path=condition.field, field=condition.field)
-        return (
-            exists()
-            .where(model.id == SearchDocument.record_id, _compare(getattr(model, condition.field), condition))
-            .correlate(SearchDocument)
-        )
-
-
-def _compare(column: Any, condition: Condition) -> ColumnElement[bool]:
-    value = condition.value
-    if condition.operator in ("in", "between"):
-        fits = isinstance(value, list | tuple) and all(_fits(column, item) for item in value)
-        fits = fits and (condition.operator == "in" or len(value) == 2)  # type: ignore[arg-type]
-    else:
-        fits = _fits(column, value)
-    if condition.operator == "like":
-        fits = fits and column.type.python_type is str
-    if not fits or condition.operator not in _COMPARE:
-        expected = column.type.python_type.__name__
-        raise Invalid("input.type", path=condition.field, expected=f"{condition.operator} {expected}")
-    return _COMPARE[condition.operator](column, value)
-
-
-def _fits(column: Any, value: object) -> bool:
-    kind = column.type.python_type
-    return value is None or (isinstance(value, kind) and (kind is bool or not isinstance(value, bool)))

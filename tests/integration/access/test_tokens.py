@@ -1,3 +1,5 @@
+from datetime import timedelta
+
 import pytest
 from sqlalchemy import select
 
@@ -47,10 +49,10 @@ def test_an_unknown_token_is_nobody(container: Container, admin: User, secret: s
     assert code_of(container, secret) == "access.token_invalid"
 
 
-def test_a_disabled_owner_takes_the_tokens_along(container: Container, admin: User, people: People) -> None:
-    secret = people.token(admin)
+def test_a_disabled_owner_takes_the_tokens_along(container: Container, people: People) -> None:
+    secret = people.token(people.user("ada", "reader"))
     with container.units() as unit:
-        container.access.disable(unit, "admin")
+        container.access.disable(unit, "ada")
     assert code_of(container, secret) == "access.user_disabled"
 
 
@@ -65,7 +67,7 @@ def test_revoked_by_the_owner_only(container: Container, admin: User, people: Pe
     assert code_of(container, secret) == "known"
     with container.units() as unit:
         container.tokens.revoke(unit, container.tokens.actor(unit, secret), token_id)
-    assert code_of(container, secret) == "access.token_invalid"
+    assert code_of(container, secret) == "access.token_revoked"
 
 
 def test_a_token_mints_no_token(container: Container, admin: User, people: People) -> None:
@@ -78,3 +80,25 @@ def test_a_token_mints_no_token(container: Container, admin: User, people: Peopl
 def test_scopes_and_days_are_bounded(container: Container, admin: User, scopes: list[str], days: int) -> None:
     with container.units() as unit, pytest.raises(Invalid):
         container.tokens.create(unit, admin, "x", scopes, days)
+
+
+def test_the_last_use_is_known_to_the_minute(
+    container: Container, admin: User, people: People, clock: FakeClock
+) -> None:
+    secret, made_at = people.token(admin), clock.now()
+
+    def used_at(after: int) -> object:
+        clock.advance(after)
+        assert code_of(container, secret) == "known"
+        with container.units() as unit:
+            return unit.session.scalars(select(ApiToken.last_used_at)).one()
+
+    assert used_at(5) == made_at + timedelta(seconds=5)
+    assert used_at(59) == made_at + timedelta(seconds=5), "a use in the same minute is not written"
+    assert used_at(1) == made_at + timedelta(seconds=65)
+
+
+def test_a_guest_gets_no_token(container: Container, people: People) -> None:
+    guest = people.user("guest", "reader", is_guest=True)
+    with container.units() as unit, pytest.raises(Forbidden):
+        container.tokens.create(unit, guest, "x", ["read"], 1)
