@@ -60,6 +60,7 @@ CONTENTS = Entity(
     translation_model=ContentTranslation,
     title_field="title",
     key_field="key",
+    votes=1,
     documents=documents,
     from_line=from_line,
     fields=(

@@ -36,10 +36,11 @@ def test_a_record_lives_through_all_verbs(api: Api) -> None:
     assert ((changed.json or {})["category"], changed.headers["ETag"]) == ("hr", '"2"')
     again = api.patch(f"/api/v1/update/cms/contents/{record_id}", json={"category": "it"}, headers={"If-Match": '"2"'})
     assert (again.json or {})["revision"] == 3
-    gone = api.delete(f"/api/v1/delete/cms/contents/{record_id}")
+    gone = api.delete(f"/api/v1/delete/cms/contents/{record_id}?revision=3")
     assert (gone.status_code, (gone.json or {})["deleted_at"] is not None) == (200, True)
     assert (api.get("/api/v1/select/cms/contents").json or {})["total"] == 0
-    assert api.post(f"/api/v1/restore/cms/contents/{record_id}").status_code == 200
+    back = api.post(f"/api/v1/restore/cms/contents/{record_id}", headers={"If-Match": gone.headers["ETag"]})
+    assert (back.status_code, back.headers["ETag"]) == (200, '"5"')
     assert (api.get("/api/v1/select/cms/contents").json or {})["total"] == 1
 
 
@@ -49,7 +50,8 @@ def test_an_old_revision_is_a_conflict(api: Api) -> None:
     assert api.patch(address, json={"revision": 1, "category": "a"}).status_code == 200
     refused = api.patch(address, json={"revision": 1, "category": "b"})
     assert (refused.status_code, (refused.json or {})["code"]) == (409, "record.stale")
-    assert paths(api.patch(address, json={"category": "b"})) == {"revision": "input.required"}
+    missing = api.patch(address, json={"category": "b"})
+    assert (missing.status_code, (missing.json or {})["code"]) == (428, "record.revision_needed")
     assert paths(api.patch(address, json={"category": "b", "revision": "2"})) == {"revision": "input.type"}
 
 

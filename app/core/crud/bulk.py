@@ -10,7 +10,7 @@ from app.core.clock import Clock
 from app.core.contracts.actor import Actor
 from app.core.contracts.documents import DocumentIndex
 from app.core.crud import store
-from app.core.crud.service import check_texts, write_fields, write_texts
+from app.core.crud.changing import check_texts, write_fields, write_texts
 from app.core.crud.validation import Clean, Rules
 from app.core.errors import ChangeoverError, Conflict, Forbidden, Invalid
 from app.core.registry import Entity, Registry, Values

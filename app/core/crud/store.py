@@ -1,46 +1,107 @@
-"""Queries over the mapped class of any registered entity. Every function runs in the caller's session."""
+"""Queries of single records of any registered entity. Every function runs in the caller's session.
+
+``rows`` is always the condition of `core/access/policy.py`: which rows this actor reaches.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, literal, or_, select, text
+from sqlalchemy import BigInteger, Column, ColumnElement, Select, bindparam, cast, func, select, text
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 
-from app.core.crud.query import Ask, Cursor, sortable
+from app.core.crud.prepared_store import STATEMENTS
+from app.core.crud.reach import Reach
 from app.core.registry import Entity
 
-FIRST_INSTANT = datetime(1, 1, 1, tzinfo=UTC)
-BLANKS: Mapping[str, object] = {"integer": -(2**63), "datetime": FIRST_INSTANT}
-"""What an absent value sorts as."""
+Texts = dict[int, dict[str, dict[str, str]]]
+"""Record id to locale to translated field to text."""
+OWN_COLUMNS = ("id", "revision", "created_at", "updated_at", "deleted_at")
 
 
-def find(session: Session, entity: Entity, record_id: int, *, lock: bool = False) -> Any | None:
-    """The row with this id, deleted or not; ``lock`` holds it until the unit ends and reads its newest state."""
+def find(
+    session: Session, entity: Entity, record_id: int, rows: ColumnElement[bool], *, lock: bool = False
+) -> Any | None:
+    """The mapped row with this id, deleted or not; ``lock`` holds it until the unit ends and reads its newest state."""
     if not 0 < record_id < 2**63:
         return None
-    statement = select(entity.model).where(entity.model.id == record_id, *_scope(entity))
+    statement = select(entity.model).where(entity.model.id == record_id, rows)
     if lock:
         statement = statement.with_for_update().execution_options(populate_existing=True)
     return session.scalars(statement).one_or_none()
 
 
-def page(session: Session, entity: Entity, ask: Ask, locale: str) -> tuple[list[Any], int, object]:
-    """(rows, total, sort key of the last row). One more row than ``ask.size`` is read: it says that more follows."""
-    conditions = [*_scope(entity), *_conditions(entity, ask)]
-    total = session.scalar(select(func.count()).select_from(entity.model).where(*conditions)) or 0
-    key = _sort_key(entity, ask.sort_field, locale)
-    statement: Select[Any] = select(entity.model, key.label("sort_key")).where(*conditions)
-    if ask.cursor:
-        statement = statement.where(_after(entity, ask, key, ask.cursor))
-    else:
-        statement = statement.offset((ask.page - 1) * ask.size)
-    order = [key.desc(), entity.model.id.desc()] if ask.descending else [key.asc(), entity.model.id.asc()]
-    found = session.execute(statement.order_by(*order).limit(ask.size + 1)).all()
-    last = found[: ask.size][-1].sort_key if found else None
-    return [row[0] for row in found], total, last
+def reaches(session: Session, entity: Entity, record_id: int, rows: ColumnElement[bool]) -> bool:
+    """Whether the row as it stands now is one of ``rows``."""
+    return session.scalar(select(entity.model.id).where(entity.model.id == record_id, rows)) is not None
+
+
+def read(
+    session: Session, entity: Entity, record_id: int, reach: Reach, names: Collection[str]
+) -> tuple[Mapping[str, Any], dict[str, dict[str, str]]] | None:
+    """(columns, texts by locale) of one record, without its mapped class and by statements that are kept."""
+    if not 0 < record_id < 2**63:
+        return None
+    wanted = frozenset(names)
+
+    def build() -> Select[Any]:
+        identifier = bindparam("record_id", None, type_=BigInteger)
+        return select(*columns(entity, wanted)).where(entity.model.__table__.c.id == identifier, reach.rows())
+
+    statement = STATEMENTS.get(session.connection(), ("read", reach.key, wanted), build)
+    found = statement.rows(session, record_id=record_id)
+    return (found[0], texts_of(session, entity, [record_id], wanted).get(record_id, {})) if found else None
+
+
+def columns(entity: Entity, names: Collection[str]) -> list[Column[Any]]:
+    """The columns of a record's own table that an answer with the fields ``names`` is made of."""
+    table = entity.model.__table__
+    wanted = dict.fromkeys((*OWN_COLUMNS, *(item.name for item in entity.plain_fields if item.name in names)))
+    return [table.c[name] for name in wanted if name in table.c]
+
+
+def texts_of(session: Session, entity: Entity, record_ids: Sequence[int], names: Collection[str]) -> Texts:
+    """The translations of some records in one statement; only the fields ``names``."""
+    wanted = [item.name for item in entity.translated_fields if item.name in names]
+    if entity.translation_model is None or not record_ids:
+        return {}
+
+    def build() -> Select[Any]:
+        table, owner = entity.translation_model.__table__, owner_column(entity)  # type: ignore[union-attr]
+        among = owner == func.any(cast(bindparam("ids", None), ARRAY(BigInteger)))
+        return select(owner.label("owner"), table.c.locale, *(table.c[name] for name in wanted)).where(among)
+
+    key = ("texts", entity.name, entity.translation_model, tuple(wanted))
+    found: Texts = {}
+    for row in STATEMENTS.get(session.connection(), key, build).rows(session, ids=list(record_ids)):
+        found.setdefault(row.pop("owner"), {})[row.pop("locale")] = row
+    return found
+
+
+def owner_column(entity: Entity) -> Column[Any]:
+    """The column of the translations that holds the record's id."""
+    assert entity.translation_model is not None
+    found: Column[Any] = next(iter(entity.translation_model.__table__.foreign_keys)).parent
+    return found
+
+
+def remove(session: Session, row: Any) -> None:
+    """Delete the row for good; its translations go with it."""
+    session.delete(row)
+    session.flush()
+
+
+def several(session: Session, entity: Entity, record_ids: Sequence[int], rows: ColumnElement[bool]) -> list[Any]:
+    """The mapped rows of these ids, locked in the order of their ids and read in their newest state."""
+    statement = select(entity.model).where(entity.model.id.in_(record_ids), rows).order_by(entity.model.id)
+    return list(session.scalars(statement.with_for_update().execution_options(populate_existing=True)))
+
+
+def reached(session: Session, entity: Entity, record_ids: Sequence[int], rows: ColumnElement[bool]) -> set[int]:
+    """Which of these ids are of ``rows`` as they stand now."""
+    return set(session.scalars(select(entity.model.id).where(entity.model.id.in_(record_ids), rows)))
 
 
 def by_keys(session: Session, entity: Entity, keys: Sequence[str]) -> dict[str, Any]:
@@ -74,64 +135,3 @@ def one_numberer(session: Session, entity: str) -> None:
 
 def _scope(entity: Entity) -> list[ColumnElement[bool]]:
     return [getattr(entity.model, name) == value for name, value in entity.visible.items()]
-
-
-def _conditions(entity: Entity, ask: Ask) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = []
-    deleted_at = getattr(entity.model, "deleted_at", None)
-    if deleted_at is not None:
-        conditions.append(deleted_at.is_not(None) if ask.deleted else deleted_at.is_(None))
-    for name, value in ask.filters.items():
-        column = getattr(entity.model, name)
-        conditions.append(column.is_(None) if value is None else column == value)
-    if ask.q:
-        conditions.append(_matches(entity, ask.q))
-    return conditions
-
-
-def _matches(entity: Entity, words: str) -> ColumnElement[bool]:
-    """The title contains ``words`` in any locale, or they are the record's reference or imported key."""
-    found: list[ColumnElement[bool]] = []
-    if entity.translation_model is not None:
-        title = getattr(entity.translation_model, entity.title_field)
-        found.append(getattr(entity.model, entity.translations_field).any(title.icontains(words, autoescape=True)))
-    else:
-        found.append(getattr(entity.model, entity.title_field).icontains(words, autoescape=True))
-    if entity.key_field:
-        found.append(getattr(entity.model, entity.key_field) == words)
-    number = words.upper().removeprefix(entity.reference_prefix.upper())
-    if entity.reference_field and number.isascii() and number.isdigit() and len(number) < 19:
-        found.append(getattr(entity.model, entity.reference_field) == int(number))
-    return or_(*found)
-
-
-def _sort_key(entity: Entity, name: str, locale: str) -> ColumnElement[Any]:
-    item = sortable(entity)[name]
-    if item.translated and entity.translation_model is not None:
-        model, parent = entity.translation_model, entity.model
-        owner = next(iter(model.__table__.foreign_keys)).parent
-        value = getattr(model, name)
-        own = select(value).where(owner == parent.id, model.locale == locale).correlate(parent).scalar_subquery()
-        other = select(func.min(value)).where(owner == parent.id).correlate(parent).scalar_subquery()
-        return func.lower(func.coalesce(own, other, ""))
-    return func.coalesce(getattr(entity.model, name), BLANKS.get(item.kind, ""))
-
-
-def _after(entity: Entity, ask: Ask, key: ColumnElement[Any], cursor: Cursor) -> ColumnElement[bool]:
-    kind = sortable(entity)[ask.sort_field].kind
-    last = literal(_cursor_value(kind, cursor.key))
-    identifier = entity.model.id
-    if ask.descending:
-        return or_(key < last, and_(key == last, identifier < cursor.id))
-    return or_(key > last, and_(key == last, identifier > cursor.id))
-
-
-def _cursor_value(kind: str, raw: str | None) -> object:
-    try:
-        if kind == "integer":
-            return int(raw or "")
-        if kind == "datetime":
-            return datetime.fromisoformat(raw or "")
-    except ValueError:
-        return BLANKS[kind]
-    return raw or ""

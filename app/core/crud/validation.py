@@ -108,11 +108,19 @@ class Rules:
                 path = "locale" if texts is flat else f"translations.{code[:20]}"
                 problems.append(Invalid("input.choice", path=path, value=code[:20], allowed=known))
             elif texts is None:
-                clean.translations[code] = None
+                self._removed(code, clean, problems)
             elif isinstance(texts, Mapping):
                 clean.translations[code] = self._texts(texts, inside, clean, problems)
             else:
                 problems.append(Invalid("input.type", path=f"translations.{code}", expected="{field: text}"))
+
+    def _removed(self, code: str, clean: Clean, problems: list[Invalid]) -> None:
+        """Removing a translation changes each of its fields."""
+        if self.translated.keys() <= self.writable:
+            clean.translations[code] = None
+        else:
+            path = f"translations.{code}"
+            problems.append(Invalid("input.read_only", path=path, field=path))
 
     def _texts(self, texts: Mapping[str, object], inside: str, clean: Clean, problems: list[Invalid]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -121,6 +129,9 @@ class Rules:
             item = self.translated.get(str(name))
             if item is None:
                 problems.append(Invalid("input.unknown_field", path=path, field=str(name)[:100]))
+                continue
+            if item.name not in self.writable:
+                problems.append(Invalid("input.read_only", path=path, field=item.name))
                 continue
             try:
                 found[item.name] = str(self._value(item, value, path, clean) or "")

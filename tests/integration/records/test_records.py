@@ -192,7 +192,7 @@ def test_cursors_walk_the_whole_list_once(container: Container, clock: FakeClock
     with container.units() as unit:
         while cursor is not None:
             page = container.records.page(unit, SYSTEM, CONTENTS, {"sort": sort, "size": 3, "cursor": cursor})
-            assert page.total == 7
+            assert page.total == (None if cursor else 7)
             seen += [record.id for record in page.records]
             cursor = page.next_cursor
         whole = container.records.page(unit, SYSTEM, CONTENTS, {"sort": sort})
