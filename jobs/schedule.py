@@ -35,8 +35,11 @@ def tick(parts: Container, number: int) -> None:
         processes.seen(unit.session, name, "scheduler", None, os.getpid(), socket.gethostname())
         if number % MINUTE_TICKS == 0:
             processes.remove_dead(unit.session, 300)
+            processes.forget_old_failures(unit.session, 30)
+            parts.idempotency.prune(unit)
             unit.wake("jobs.upkeep.refresh_validity", DEFAULT)
             unit.wake("jobs.upkeep.check_server", DEFAULT)
+            unit.wake("jobs.upkeep.tidy_core", DEFAULT)
     if parts.ai:
         with parts.units() as unit:
             if parts.ai.take_tick(unit.session):

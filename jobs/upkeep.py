@@ -1,8 +1,9 @@
-"""Queue `default`: setting up the first model, clearing away, validity dates."""
+"""Queue `default`: setting up the first model, clearing away, validity dates, changes past their date."""
 
 from __future__ import annotations
 
 from app.core.queue import DEFAULT, Wake
+from app.core.settings.schema import AUDIT_DAYS
 from jobs import runtime
 
 
@@ -32,3 +33,16 @@ def refresh_validity() -> None:
     parts = runtime.container()
     with parts.units() as unit:
         parts.contents.refresh_validity(unit)
+
+
+def tidy_core() -> None:
+    """Close changes that nobody voted on in time, and delete what the audit need not keep any more."""
+    parts = runtime.container()
+    with parts.units() as unit:
+        parts.approvals.tidy(unit)
+    with parts.units() as unit:
+        days = int(parts.settings.value(unit, AUDIT_DAYS) or 0)
+    pruned = 1
+    while days and pruned:
+        with parts.units() as unit:
+            pruned = parts.audit_log.prune(unit, days)

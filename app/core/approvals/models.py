@@ -17,6 +17,7 @@ NOW = text("clock_timestamp()")
 class Modification(Base):
     """A write that waits for votes. ``subject`` is an entity or a setting; ``diff`` maps a field to old and new.
 
+    ``error_code`` with ``error_values`` (see `store.told`) says why one in ``conflict`` or ``failed`` was not applied.
     ``round`` is raised when the author edits the capture: votes of earlier rounds count no more.
     """
 
@@ -35,6 +36,7 @@ class Modification(Base):
     status: Mapped[str] = mapped_column(Text, server_default=text("'pending'"))
     reason: Mapped[str | None] = mapped_column(Text)
     error_code: Mapped[str | None] = mapped_column(Text)
+    error_values: Mapped[Any] = mapped_column(JSONB, server_default=text("'{}'"))
     applied_record_id: Mapped[int | None] = mapped_column(BigInteger)
     applied_revision: Mapped[int | None] = mapped_column(BigInteger)
     created_at: Mapped[datetime] = mapped_column(TIMESTAMP(timezone=True), server_default=NOW)

@@ -30,6 +30,8 @@ VECTOR_DIMENSIONS = "search.vector.dimensions"
 VECTOR_SIMILARITY = "search.vector.similarity"
 VECTOR_SUSPENDED = "search.vector.suspended_reason"
 PAGE_SIZE = "search.page_size"
+EXPIRE_DAYS = "approvals.expire_days"
+AUDIT_DAYS = "audit.retain_days"
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ class ConfirmationHook(Protocol):
 class SettingDefinition:
     """One setting. ``group``, ``label`` and ``help`` are English, translated where they are shown.
 
-    ``choices`` None: free. ``nullable``: None is a value. ``smallest``/``largest`` bound an integer.
+    ``choices`` None: free. ``nullable``: None is a value. ``smallest``/``largest`` bound an integer. ``votes`` is how
+    many approving votes a change by a person who needs approval takes. The audit names a ``secret`` and not its value.
     """
 
     name: str
@@ -77,6 +80,8 @@ class SettingDefinition:
     permission: str = "settings.update"
     confirmation: str | None = None
     action: SettingAction | None = None
+    votes: int = 1
+    secret: bool = False
 
     def options(self) -> Sequence[str]:
         """The values to choose from now; empty when any is allowed."""
@@ -127,10 +132,37 @@ class SettingDefinition:
 
 AI = N_("AI & models")
 SEARCH = N_("Search")
+RECORDS = N_("Records")
 
 
 def _managed(name: str, label: str, help: str, kind: Kind) -> SettingDefinition:
     return SettingDefinition(name, SEARCH, label, help, kind, nullable=True, managed=True)
+
+
+def _of_records() -> tuple[SettingDefinition, ...]:
+    """How long what stands beside records is kept."""
+    return (
+        SettingDefinition(
+            EXPIRE_DAYS,
+            RECORDS,
+            N_("Changes wait for approval (days)"),
+            N_("A change that has not had its votes by then expires; nothing of it is written."),
+            "integer",
+            default=14,
+            smallest=1,
+            largest=365,
+        ),
+        SettingDefinition(
+            AUDIT_DAYS,
+            RECORDS,
+            N_("Keep the audit (days)"),
+            N_("Older entries of the audit are deleted for good."),
+            "integer",
+            default=365,
+            smallest=30,
+            largest=3650,
+        ),
+    )
 
 
 def declared(embedding_models: Choices | None = None) -> tuple[SettingDefinition, ...]:
@@ -173,6 +205,7 @@ def declared(embedding_models: Choices | None = None) -> tuple[SettingDefinition
             smallest=10,
             largest=100,
         ),
+        *_of_records(),
         _managed(VECTOR_MODEL, N_("Serving model"), N_("The model that answers now; written at activation."), "string"),
         _managed(VECTOR_DIMENSIONS, N_("Dimensions"), N_("The length of the serving model's vectors."), "integer"),
         _managed(VECTOR_SIMILARITY, N_("Similarity"), N_("How two vectors are compared."), "string"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -42,3 +42,8 @@ def put(session: Session, name: str, value: object, by: int | None, at: datetime
     statement = insert(Setting).values(name=name, value=value, updated_by=by, updated_at=at)
     changed = {column: statement.excluded[column] for column in ("value", "updated_by", "updated_at")}
     session.execute(statement.on_conflict_do_update(index_elements=[Setting.name], set_=changed))
+
+
+def one_writer(session: Session, name: str) -> None:
+    """Wait until no other unit writes this setting; held until the unit ends. Take several in the order of names."""
+    session.execute(text("select pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": f"setting {name}"})

@@ -92,7 +92,7 @@ def test_many_are_written_all_or_none(container: Container, settings: Settings) 
             settings.update_many(unit, ADMIN, {PAGE_SIZE: 50, RETAIN_PREVIOUS_DAYS: 91, VECTOR_MODEL: "x"})
         assert [field.path for field in refusal.value.fields] == [RETAIN_PREVIOUS_DAYS, VECTOR_MODEL]
         assert settings.value(unit, PAGE_SIZE) == 20
-        assert settings.update_many(unit, ADMIN, {PAGE_SIZE: 50, RETAIN_PREVIOUS_DAYS: "7"}) == [PAGE_SIZE]
+        assert settings.update_many(unit, ADMIN, {PAGE_SIZE: 50, RETAIN_PREVIOUS_DAYS: "7"}).changed == (PAGE_SIZE,)
 
 
 def test_a_changed_value_sends_its_action_after_the_commit(
