@@ -7,7 +7,7 @@ numbers that an error carries; unexpected errors say nothing but a reference id.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 
 import structlog
@@ -40,11 +40,13 @@ log = structlog.get_logger(__name__)
 
 STATUS: Mapping[type[ChangeoverError], int] = {
     errors.Invalid: 422,
+    errors.PreconditionNeeded: 428,
     errors.Unauthenticated: 401,
     errors.Forbidden: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.Stale: 409,
+    errors.PreconditionFailed: 412,
     errors.TooManyRequests: 429,
     errors.Unavailable: 503,
     errors.ModelServerFailed: 503,
@@ -71,6 +73,7 @@ class Problem:
     detail: str
     fields: tuple[tuple[str, str, str], ...] = ()
     retry_after: int | None = None
+    details: Mapping[str, object] = field(default_factory=dict)
 
 
 def init(app: Flask) -> None:
@@ -101,7 +104,12 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, ChangeoverError):
         retry = getattr(error, "retry_after", None)
         return Problem(
-            status_of(error), error.code, say(error), tuple(_fields(error)), int(retry) + 1 if retry else None
+            status_of(error),
+            error.code,
+            say(error),
+            tuple(_fields(error)),
+            int(retry) + 1 if retry else None,
+            error.details,
         )
     if isinstance(error, HTTPError) and isinstance(error.__cause__, ValidationError):
         error = error.__cause__
@@ -159,6 +167,7 @@ def _problem_json(problem: Problem) -> Response:
         "code": problem.code,
         "errors": [{"path": path, "detail": detail, "code": code} for path, detail, code in problem.fields],
         "reference": request_id(),
+        **problem.details,
     }
     response = jsonify(body)
     response.status_code = problem.status
@@ -216,8 +225,8 @@ def _fields(error: ChangeoverError) -> Iterator[tuple[str, str, str]]:
     if error.path:
         yield error.path, say(error), error.code
     if isinstance(error, Invalid):
-        for field in error.fields:
-            yield from _fields(field)
+        for one in error.fields:
+            yield from _fields(one)
 
 
 def _pydantic_fields(error: ValidationError) -> Iterator[tuple[str, str, str]]:

@@ -31,6 +31,16 @@ SESSION_LENGTH = timedelta(hours=12)
 FORM_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
+def _number(text: str) -> int | float:
+    """JSON has one kind of number: 3.0 is the whole number 3 (JSON Schema, "integer")."""
+    found = float(text)
+    return int(found) if found.is_integer() and abs(found) < 2**53 else found
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no JSON")
+
+
 class BoundedJson(DefaultJSONProvider):
     """JSON whose nesting is bounded by the reader: a body made to exhaust it is refused, not an error of ours."""
 
@@ -38,7 +48,7 @@ class BoundedJson(DefaultJSONProvider):
 
     def loads(self, s: str | bytes, **kwargs: Any) -> Any:
         try:
-            return super().loads(s, **kwargs)
+            return super().loads(s, parse_float=_number, parse_constant=_no_number, **kwargs)
         except RecursionError:
             raise Invalid("input.json") from None
 
@@ -47,7 +57,7 @@ def init(app: Flask, config: Config) -> None:
     """Set the cookie's rules, refuse forms without our token and oversized bodies, and send the headers."""
     app.config.update(
         SECRET_KEY=config.secret_key.get_secret_value(),
-        SESSION_COOKIE_NAME="changeover",
+        SESSION_COOKIE_NAME="__Host-changeover" if config.changeover_secure_cookies else "changeover",
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax",
         SESSION_COOKIE_SECURE=config.changeover_secure_cookies,
@@ -78,7 +88,7 @@ class _Headers:
             csp=_policy(),
             coop=CrossOriginOpenerPolicy().same_origin(),
             corp=CrossOriginResourcePolicy().same_origin(),
-            hsts=StrictTransportSecurity().max_age(31_536_000) if secure_cookies else None,
+            hsts=StrictTransportSecurity().max_age(31_536_000).include_subdomains() if secure_cookies else None,
             permissions=PermissionsPolicy().geolocation().microphone().camera(),
             referrer=ReferrerPolicy().same_origin(),
             xcto=XContentTypeOptions().nosniff(),

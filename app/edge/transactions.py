@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-from flask import request
+from flask import has_request_context, request
 
 from app.core.unit import Origin
 from app.edge.context import container, is_api
@@ -30,5 +30,7 @@ def in_unit(view: Callable[..., Answer]) -> Callable[..., Answer]:
 
 
 def origin() -> Origin:
-    """Where this request came from, for the audit of what it changes."""
+    """Where this request came from, for the audit of what it changes; without a request, a command asked for it."""
+    if not has_request_context():
+        return Origin("command")
     return Origin("api" if is_api() else "page", request.remote_addr, request_id())

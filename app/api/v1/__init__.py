@@ -9,14 +9,37 @@ from __future__ import annotations
 
 from apiflask import APIBlueprint
 
-from app.api.v1 import embeddings, health, records, search, settings, tokens
+from app.api.v1 import (
+    approvals,
+    audit,
+    bulk,
+    embeddings,
+    health,
+    queues,
+    records,
+    roles,
+    search,
+    settings,
+    summaries,
+    tokens,
+    users,
+    vector_health,
+)
 
 BLUEPRINTS: tuple[APIBlueprint, ...] = (
+    approvals.blueprint,
+    audit.blueprint,
+    bulk.blueprint,
     embeddings.models,
     embeddings.switches,
     health.blueprint,
+    queues.blueprint,
     records.blueprint,
+    roles.blueprint,
     search.blueprint,
     settings.blueprint,
+    summaries.blueprint,
     tokens.blueprint,
+    users.blueprint,
+    vector_health.blueprint,
 )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from apiflask import APIBlueprint
-from flask import request
 from flask.typing import ResponseReturnValue
 from flask_babel import gettext
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.core.errors import Unavailable
+from app.core.idempotency.service import Resource
+from app.core.unit import Unit
 from app.edge.context import actor, container
+from app.edge.idempotency import Remember, idempotent_apart
 
 if TYPE_CHECKING:
     from app.embeddings.parts import EmbeddingParts
@@ -23,7 +26,8 @@ switches = APIBlueprint("embedding_switches_api", __name__, url_prefix="/api/v1/
 class Start(BaseModel):
     """A wish to switch. Without ``confirm`` it is a question: the preview is answered and nothing starts.
 
-    ``epoch`` is the preview's; when the serving model has changed since, the start is refused.
+    ``epoch`` is the preview's; when the serving model has changed since, the start is refused. ``dry_run`` takes every
+    step but the activation and undoes them; it needs ``confirm`` as well, for it does all of the work.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -32,6 +36,15 @@ class Start(BaseModel):
     mode: Literal["side_by_side", "in_place"] = "side_by_side"
     confirm: bool = False
     epoch: int | None = None
+    dry_run: bool = False
+
+
+class Listed(BaseModel):
+    """How many to list."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(default=50, ge=1, le=200)
 
 
 class Decision(BaseModel):
@@ -74,14 +87,22 @@ def index() -> ResponseReturnValue:
     }
 
 
+def _started(unit: Unit, made: Resource) -> ResponseReturnValue:
+    """The answer to a start that was sent once more: how the switch is now."""
+    ai = parts()
+    ai.switching.permit_reading(actor())
+    return {"started": True, **_status(ai)}, 202
+
+
 @switches.post("")
 @switches.input(Start, location="json", arg_name="wish")
-def start(wish: Start) -> ResponseReturnValue:
+@idempotent_apart(_started)
+def start(wish: Start, remember: Remember) -> ResponseReturnValue:
     """Start a switch (202), or show what it would cost (200)."""
     ai = parts()
     if not wish.confirm:
         return ai.views.preview(ai.switching.preview(actor(), wish.target), wish.mode)
-    ai.switching.start(actor(), wish.target, wish.mode, wish.epoch)
+    ai.switching.start(actor(), wish.target, wish.mode, wish.epoch, dry_run=wish.dry_run, within=_keeper(remember))
     return {"started": True, **_status(ai)}, 202
 
 
@@ -94,12 +115,12 @@ def current() -> ResponseReturnValue:
 
 
 @switches.get("/history")
-def history() -> ResponseReturnValue:
+@switches.input(Listed, location="query", arg_name="listed")
+def history(listed: Listed) -> ResponseReturnValue:
     """Switches, the latest first. ``limit`` (1–200) is how many."""
     ai = parts()
     ai.switching.permit_reading(actor())
-    limit = min(max(request.args.get("limit", 50, type=int), 1), 200)
-    return {"items": [ai.views.history(switch, gettext) for switch in ai.switching.history(limit)]}
+    return {"items": [ai.views.history(switch, gettext) for switch in ai.switching.history(listed.limit)]}
 
 
 @switches.post("/current/resume")
@@ -125,6 +146,10 @@ def decide(decision: Decision) -> ResponseReturnValue:
     ai = parts()
     count = ai.switching.decide(actor(), decision.ids, decision.resolution, decision.note)
     return {"decided": count, **_status(ai)}
+
+
+def _keeper(remember: Remember) -> Callable[[Unit, int], None]:
+    return lambda unit, switch_id: remember(unit, {"switch": switch_id})
 
 
 def _status(ai: EmbeddingParts) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from flask.typing import ResponseReturnValue
 
 from app.core.errors import Invalid
 from app.edge.context import actor, container
+from app.edge.limits import costly
 
 if TYPE_CHECKING:
     from app.search.answer import SearchHit
@@ -20,6 +21,7 @@ ASKED = ("q", "entity", "locale", "mode", "cost", "page", "size")
 
 
 @blueprint.get("/search")
+@costly
 def search() -> ResponseReturnValue:
     """One page of hits, and in ``meta`` what was counted and how the answer came about.
 

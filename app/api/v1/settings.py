@@ -6,6 +6,7 @@ from apiflask import APIBlueprint
 from flask.typing import ResponseReturnValue
 from pydantic import BaseModel, ConfigDict
 
+from app.api.v1.approvals import captured
 from app.core.settings.service import SettingState
 from app.core.unit import Unit
 from app.edge.context import actor, container
@@ -40,8 +41,10 @@ def show(name: str, *, unit: Unit) -> ResponseReturnValue:
 @blueprint.input(Change, location="json", arg_name="change")
 @in_unit
 def update(name: str, change: Change, *, unit: Unit) -> ResponseReturnValue:
-    """Change one setting and show it."""
-    container().settings.update(unit, actor(), name, change.value)
+    """Change one setting and show it; 202 when the change waits for votes."""
+    saved = container().settings.update(unit, actor(), name, change.value)
+    if saved.captured:
+        return captured(unit, container().approvals.get(unit, actor(), saved.captured[name]))
     return _one(unit, name)
 
 
