@@ -9,24 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Engine
+from sqlalchemy import ColumnElement, Engine
 from sqlalchemy.orm import Session
 
 from app.cms.entities import CONTENTS
 from app.cms.service import Contents
+from app.core.access.actor import actor_of
+from app.core.access.policy import readable, records_of_many
+from app.core.access.preferences import Preferences
 from app.core.access.service import Access
 from app.core.access.tokens import Tokens
+from app.core.approvals import store as approvals_store
+from app.core.approvals.parts import RECORD, SETTING
+from app.core.approvals.parts import Parts as ApprovalParts
+from app.core.approvals.planning import Planning
+from app.core.approvals.ports import Applier
+from app.core.approvals.service import Approvals
+from app.core.approvals.settings import SettingApplier
+from app.core.audit.log import AuditLog
 from app.core.audit.service import Audit
 from app.core.clock import Clock, SystemClock
 from app.core.config import Config
 from app.core.contracts.actor import Actor
 from app.core.contracts.strategy import SearchStrategyResolver
 from app.core.contracts.vectors import VectorSearch
+from app.core.crud.approving import RecordApplier
 from app.core.crud.bulk import BulkRecords
+from app.core.crud.export import Exports
+from app.core.crud.many import ManyRecords
 from app.core.crud.service import Records
+from app.core.crud.summary import Summaries
 from app.core.db import make_engine
+from app.core.idempotency.service import Idempotency
 from app.core.outbox import Outbox
 from app.core.processes.health import Health
 from app.core.queue import JobQueue, RedisQueue
@@ -81,11 +97,18 @@ class Container:
     registry: Registry
     outbox: Outbox
     audit: Audit
+    audit_log: AuditLog
+    approvals: Approvals
+    idempotency: Idempotency
     access: Access
+    preferences: Preferences
     tokens: Tokens
     settings: Settings
     health: Health
     records: Records
+    many: ManyRecords
+    summaries: Summaries
+    exports: Exports
     bulk: BulkRecords
     contents: Contents
     documentation: Documentation | None
@@ -110,11 +133,17 @@ def build_container(config: Config, *, clock: Clock | None = None, queue: JobQue
     word_engine = PostgresEngine(row_filters, clock)
     outbox = Outbox(word_engine.words)
     documentation = _documentation(config, registry, outbox, clock)
-    settings = Settings(declared(), clock)
+    audit = Audit(clock)
+    settings = Settings(declared(), clock, audit=audit)
+    appliers: dict[str, Applier] = {SETTING: SettingApplier(settings)}
+    approvals = Approvals(ApprovalParts(clock, audit, registry, settings, _authors(registry), appliers))
+    settings.moderation = approvals
     ai = _ai_parts(config, units, queue, clock, settings)
     if ai is not None:
         _serving_settings(settings, ai.profiles)
     vectors = _vectors(units, settings, row_filters, ai)
+    records = Records(registry, outbox, clock, audit, approvals)
+    appliers[RECORD] = RecordApplier(records, Records(registry, outbox, clock, audit, Planning()))
     return Container(
         config=config,
         clock=clock,
@@ -123,13 +152,20 @@ def build_container(config: Config, *, clock: Clock | None = None, queue: JobQue
         units=units,
         registry=registry,
         outbox=outbox,
-        audit=Audit(clock),
-        access=Access(clock, registry, config.secret_key.get_secret_value()),
-        tokens=Tokens(clock),
+        audit=audit,
+        audit_log=_audit_log(registry, clock),
+        approvals=approvals,
+        idempotency=Idempotency(clock, config.secret_key.get_secret_value()),
+        access=Access(clock, registry, config.secret_key.get_secret_value(), audit),
+        preferences=Preferences(clock),
+        tokens=Tokens(clock, registry, audit),
         settings=settings,
-        health=Health(units, queue),
-        records=Records(registry, outbox, clock),
-        bulk=BulkRecords(registry, outbox, clock),
+        health=Health(units, queue, config.embeddings_workers),
+        records=records,
+        many=ManyRecords(records, config.secret_key.get_secret_value()),
+        summaries=Summaries(records),
+        exports=Exports(records, units),
+        bulk=BulkRecords(registry, outbox, clock, audit),
         contents=Contents(outbox, clock),
         documentation=documentation,
         word_engine=word_engine,
@@ -140,6 +176,23 @@ def build_container(config: Config, *, clock: Clock | None = None, queue: JobQue
         model_servers=ai.servers if ai else None,
         switch_failures=_switch_failures(units) if ai else None,
     )
+
+
+def _audit_log(registry: Registry, clock: Clock) -> AuditLog:
+    def rows_seen(actor: Actor, entity: ColumnElement[Any], record_id: ColumnElement[Any]) -> ColumnElement[bool]:
+        return records_of_many(actor, registry, entity, record_id)
+
+    return AuditLog(registry, clock, rows_seen, readable)
+
+
+def _authors(registry: Registry) -> Callable[[Unit, int], Actor | None]:
+    """The author of a captured change as they are now; None when the account is disabled or gone."""
+
+    def author(unit: Unit, user_id: int) -> Actor | None:
+        user = approvals_store.author(unit.session, user_id)
+        return actor_of(user, registry=registry) if user is not None and user.is_active else None
+
+    return author
 
 
 class SwitchSettings:

@@ -10,7 +10,7 @@ from app import api, cli, web
 from app.container import Container, build_container
 from app.core.config import Config
 from app.core.locale import DEFAULT_LOCALE
-from app.edge import context, errors, logs, security
+from app.edge import context, errors, idempotency, limits, logs, security, transactions
 
 
 def create_app(config: Config, container: Container | None = None) -> APIFlask:
@@ -26,16 +26,20 @@ def create_app(config: Config, container: Container | None = None) -> APIFlask:
         template_folder="../templates",
         static_folder="../static",
     )
-    app.extensions["changeover"] = container or build_container(config)
+    parts = container or build_container(config)
+    app.extensions["changeover"] = parts
+    parts.units.origin = transactions.origin
     app.config.update(
         BABEL_DEFAULT_LOCALE=DEFAULT_LOCALE,
         TEMPLATES_AUTO_RELOAD=config.changeover_env == "development",
         SEND_FILE_MAX_AGE_DEFAULT=3600,
     )
     logs.init(app)
+    limits.init(app, config, parts.clock)
     context.init(app, Babel(), LoginManager())
     security.init(app, config)
     errors.init(app)
+    idempotency.init(app)
     web.register(app)
     api.register(app)
     cli.register(app)

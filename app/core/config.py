@@ -52,6 +52,9 @@ class Config(BaseModel):
     changeover_admin_password: SecretStr | None = None
     changeover_secure_cookies: bool = False
     changeover_crash_at: str | None = None
+    changeover_rate_limit: int = Field(default=600, ge=0, le=1_000_000)
+    changeover_rate_limit_costly: int = Field(default=120, ge=0, le=1_000_000)
+    changeover_rate_limit_anonymous: int = Field(default=120, ge=0, le=1_000_000)
     changeover_docs_root: Path = Path("docs/handbook")
 
     ai_embeddings_url: str | None = None

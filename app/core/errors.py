@@ -5,11 +5,14 @@
     ChangeoverError
     ├── ConfigurationError      the process refuses to start
     ├── Invalid                 the input is wrong; `path` names the field
+    │   └── PreconditionNeeded  a change that does not say which revision it was made on
     ├── Unauthenticated         nobody is signed in, or the token is no good
     ├── Forbidden               somebody is, and may not
     ├── NotFound                missing, or hidden from this actor: they look the same
     ├── Conflict                the state of things forbids it now
-    │   └── Stale               the record has moved on since it was read
+    │   ├── Stale               the record has moved on since it was read
+    │   │   └── PreconditionFailed  the same, told by a header
+    │   └── Busy                the same request still runs; come back after `retry_after` seconds
     ├── TooManyRequests         come back after `retry_after` seconds
     └── Unavailable             a part we lean on is away
         └── ModelServerFailed   the embedding server failed, refused or answered nonsense
@@ -20,11 +23,17 @@ names and hashes: never texts of records, queries or keys, since errors are logg
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 
 class ChangeoverError(Exception):
-    """Base of all errors of ours. ``str(error)`` is the English sentence."""
+    """Base of all errors of ours. ``str(error)`` is the English sentence.
+
+    ``details`` are shown to who asked (members of the problem in the API) and are never logged.
+    """
+
+    details: Mapping[str, object] = MappingProxyType({})
 
     def __init__(self, code: str, /, *, path: str | None = None, **values: object) -> None:
         super().__init__(code)
@@ -56,6 +65,10 @@ class Invalid(ChangeoverError):
         self.fields = tuple(fields)
 
 
+class PreconditionNeeded(Invalid):
+    """The change must name the revision that it was made on."""
+
+
 class Unauthenticated(ChangeoverError):
     """Nobody is signed in, or the bearer token is unknown, expired or revoked."""
 
@@ -73,7 +86,19 @@ class Conflict(ChangeoverError):
 
 
 class Stale(Conflict):
-    """The record has a later revision than the one that was edited."""
+    """The record has a later revision than the one that was edited; ``details`` hold both to compare."""
+
+
+class PreconditionFailed(Stale):
+    """The revision that a header demands is not the present one."""
+
+
+class Busy(Conflict):
+    """The same thing is being done right now. ``retry_after`` is in seconds."""
+
+    def __init__(self, code: str, /, *, retry_after: int, path: str | None = None, **values: object) -> None:
+        super().__init__(code, path=path, retry_after=retry_after, **values)
+        self.retry_after = retry_after
 
 
 class TooManyRequests(ChangeoverError):

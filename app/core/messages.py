@@ -29,16 +29,21 @@ SENTENCES: Mapping[str, str] = {
     "input.json": N_("The body must be a JSON object."),
     "input.read_only": N_("%(field)s can't be changed here."),
     "input.range": N_("A whole number from %(least)s to %(most)s is expected."),
+    "input.too_deep": N_("Groups may stand at most %(limit)s deep inside each other."),
+    "input.too_many": N_("Too many at once: at most %(limit)s are allowed."),
+    "input.cursor": N_("The cursor belongs to another list: ask for the first page with this filter and order."),
     "input.too_far": N_("Only the first %(limit)s rows can be reached by page number; use the cursor."),
     # access
     "access.sign_in": N_("Sign in first."),
     "access.bad_credentials": N_("User name or password is wrong."),
-    "access.token_invalid": N_("The token is unknown or was revoked; create a new one."),
+    "access.token_invalid": N_("The token is unknown; create a new one."),
+    "access.token_revoked": N_("The token was revoked on %(date)s; create a new one."),
     "access.token_expired": N_("The token expired on %(date)s; create a new one."),
     "access.user_disabled": N_("This account is disabled; ask an administrator."),
     "access.forbidden": N_("You may not do this: the permission %(permission)s is missing."),
     "access.scope": N_("The token lacks the scope %(scope)s."),
     "access.csrf": N_("The form is out of date or came from another site. Load the page again and send it once more."),
+    "access.too_many_requests": N_("Too many requests; go on in %(retry_after)s seconds."),
     "access.throttled": N_("Too many attempts; try again in %(retry_after)s seconds."),
     "access.login_form": N_(
         "A user name starts with a letter or digit and holds only small letters, digits, dot, dash, _ and @ "
@@ -49,13 +54,62 @@ SENTENCES: Mapping[str, str] = {
     "access.user_unknown": N_("There is no user named %(login)s."),
     "access.token_unknown": N_("There is no such token of yours."),
     "access.token_mints": N_("Tokens can't make tokens. Sign in with a browser for that, or use the command line."),
+    "access.token_acts": N_("A token can't do this. Sign in with a browser for that."),
+    "access.guest": N_("A guest account only reads."),
+    "access.guest_administers": N_("A guest can't be an administrator."),
+    "access.impersonating": N_(
+        "You are viewing the console as somebody else. Stop viewing first; then do it as yourself."
+    ),
+    "access.not_viewed_as": N_("You can't view the console as yourself or as another administrator."),
+    "access.view_ended": N_(
+        "You are yourself again: viewing as the other person has ended. Nothing was changed; look at the page again."
+    ),
+    "access.last_administrator": N_(
+        "This is the last administrator who can sign in. Give somebody else the role first. Nothing was changed."
+    ),
+    "access.above": N_("This person may do more than you; ask an administrator."),
+    "access.gives_more": N_("You can't give or take permissions that you don't have in full yourself."),
+    "access.needs_approval_here": N_("Your changes need approval; people and roles are changed by those whose don't."),
+    "access.condition_json": N_("This is no JSON; look at line %(line)s."),
+    "access.password_differs": N_("The two new passwords differ."),
+    "access.email_form": N_("This is no e-mail address."),
+    "access.password_wrong": N_("This is not your present password."),
+    "access.role_unknown": N_("There is no such role."),
+    "access.role_taken": N_("There is already a role named %(name)s."),
+    "access.role_name_form": N_(
+        "The name of a role starts with a small letter and holds only small letters, digits, dash and _ (40 at most)."
+    ),
+    "access.role_of_system": N_("%(name)s is a role of the system and can't be removed."),
+    "access.administrator_fixed": N_("An administrator may do everything; that can't be changed."),
+    "access.permission_unknown": N_("There is no permission %(name)s."),
+    "access.rule_without_permission": N_(
+        "The role does not have the permission %(permission)s that the rule is about."
+    ),
     "access.needs_approval": N_("Your changes need approval, which this form can't ask for yet."),
+    # repeated requests
+    "idempotency.key": N_("A key of 1 to 255 printable ASCII characters is expected."),
+    "idempotency.other_body": N_(
+        "This was sent before with other content. Send it with a new key, or load the form again."
+    ),
+    "idempotency.running": N_("The same request is still being worked on; send it again in a moment."),
     # records
     "record.not_found": N_("There is no such record, or you may not see it."),
     "record.unknown_entity": N_("There is no kind of record named %(entity)s."),
     "record.stale": N_("Somebody changed this record meanwhile: you edited revision %(sent)s, it is now %(current)s."),
+    "record.revision_needed": N_(
+        "Say which revision of the record this change was made on: in the body, or by the header If-Match."
+    ),
+    "record.out_of_reach": N_(
+        "With these values the record would be none that your role reaches any more. Nothing was changed."
+    ),
     "record.deleted": N_("This record was deleted; restore it first."),
     "record.read_only": N_("Records of %(entity)s are made from files and can't be changed here."),
+    "bulk.too_many": N_("This is about more than %(limit)s records; narrow it down."),
+    "bulk.unrestricted": N_("Name the records, or at least one condition."),
+    "bulk.ids_or_filter": N_("Name the records or give a filter, not both."),
+    "bulk.other_preview": N_("This is not what was previewed. Look at the preview again."),
+    "bulk.expired": N_("The preview is older than ten minutes. Look at it again."),
+    "bulk.conflict": N_("Of the previewed records %(count)s have changed meanwhile. Nothing was changed; look again."),
     "page.not_found": N_("There is no such page."),
     "page.method": N_("This address can't be used that way."),
     "page.too_large": N_("What was sent is too large."),
@@ -63,6 +117,22 @@ SENTENCES: Mapping[str, str] = {
         "Something went wrong on our side. Nothing more was changed; the reference id finds it in the logs."
     ),
     "page.database_away": N_("The database does not answer. Nothing was changed; try again in a moment."),
+    # approvals
+    "approval.not_found": N_("There is no such change, or you may not see it."),
+    "approval.own": N_("You made this change yourself; somebody else has to vote on it."),
+    "approval.not_own": N_("Only the person who made this change can edit or withdraw it."),
+    "approval.token": N_("Tokens can't vote. Sign in with a browser for that."),
+    "approval.guest": N_("Guests can't vote."),
+    "approval.impersonator": N_("Nobody can vote in another person's name. Return to your own account first."),
+    "approval.hidden": N_("You may not read everything that this change touches, so you can't approve it."),
+    "approval.expired": N_("This change has expired; nothing of it was written."),
+    "approval.resolved": N_("This change waits for votes no more: it is %(status)s."),
+    "approval.edited": N_("The author has edited this change since you looked. Read it again, then vote."),
+    "approval.no_values": N_("This change holds no values that could be edited; withdraw it instead."),
+    "approval.changes_nothing": N_("With these values nothing would change; withdraw the change instead."),
+    "approval.author_gone": N_("The account of the person who made this change is disabled."),
+    "approval.record_gone": N_("The record is not there any more."),
+    "approval.moved": N_("What it changes was changed by somebody else meanwhile: %(fields)s."),
     # settings
     "setting.unknown": N_("There is no setting named %(name)s."),
     "setting.managed": N_("%(name)s is written by the program and can't be edited."),
@@ -112,6 +182,12 @@ SENTENCES: Mapping[str, str] = {
     "switch.already_activated": N_("%(target)s serves search already. Switch back instead."),
     "switch.choose_documents": N_("Choose at least one document first."),
     "switch.mode": N_("The mode must be side_by_side or in_place."),
+    "switch.drill_production": N_("A crash drill is refused where CHANGEOVER_ENV is production."),
+    "switch.drill_unattended": N_(
+        "A crash drill needs a living process for everything, or the switch could not go on. Missing: %(missing)s."
+    ),
+    "switch.drill_point": N_("There is no point %(point)s to crash at. Known: %(known)s."),
+    "switch.dry_run_mode": N_("A dry run changes nothing that serves, so it goes side by side only."),
     # why a switch failed
     "switch.failed.server_away": N_("The server of %(profile)s has been away for %(since)s seconds."),
     "switch.failed.server_changed": N_("The server of %(profile)s now answers from another model: %(detail)s"),
@@ -132,6 +208,26 @@ SENTENCES: Mapping[str, str] = {
     "prune.serving": N_("%(profile)s serves search and can't be pruned."),
     "prune.switch_running": N_("A switch is running or has failed; prune when it has ended."),
     "prune.unknown": N_("There are no rows of %(profile)s."),
+    # vector health and failed jobs
+    "health.unknown_space": N_("There is no vector space %(space)s."),
+    "health.switch_runs": N_(
+        "A switch to %(target)s is running: it fills and checks these vectors itself. Repair when it has stopped."
+    ),
+    "health.resume_switch": N_("The switch to %(target)s has stopped: resume it, and it embeds what is missing."),
+    "health.kept": N_(
+        "These vectors are kept for the way back and are not renewed; a switch to %(profile)s embeds what they lack."
+    ),
+    "health.no_index_needed": N_("No search reads the vectors of %(profile)s now, so they need no index."),
+    "health.indexes_by_switch": N_("A switch in place has taken the indexes away and rebuilds what is needed itself."),
+    "health.sample_first": N_("Compare a sample first. Nothing differs, or nothing was compared yet."),
+    "health.server_waits": N_("The server of %(profile)s is busy or away. Nothing was compared; try again later."),
+    "job.queue_away": N_("The queue does not answer. The job stays on the list; send it again when it is back."),
+    "job.unknown": N_("There is no such failed job; it may have been forgotten meanwhile."),
+    # search
+    "search.fields_hidden": N_(
+        "%(entity)s can't be searched by you: results show its title and texts, and one of these fields is hidden from"
+        " you."
+    ),
     # import
     "import.not_json": N_("The line is not a JSON object."),
     "import.no_title": N_("The line has neither a title nor a text."),

@@ -20,7 +20,10 @@ Ability = Literal["select", "insert", "update", "delete", "forceDelete", "approv
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a record. ``label`` is an English sentence fragment, translated where shown."""
+    """One field of a record. ``label`` is an English sentence fragment, translated where shown.
+
+    The audit notes that a ``protected`` field changed and never its values.
+    """
 
     name: str
     label: str
@@ -31,6 +34,7 @@ class Field:
     limit: int = 200
     listed: bool = True
     editable: bool = True
+    protected: bool = False
 
 
 Values = Mapping[str, object]

@@ -6,7 +6,7 @@ wake-ups only, and the scheduler sends again whatever the tables say is due (`pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
@@ -44,19 +44,23 @@ class Unit:
 
 
 class Units:
-    """Opens units on one engine."""
+    """Opens units on one engine. ``origin`` answers where the work of now was asked for, when the opener says nothing.
+
+    The web application sets it to what the request says; in a worker it stays a job.
+    """
 
     def __init__(self, engine: Engine, queue: JobQueue) -> None:
         self.engine = engine
         self.queue = queue
+        self.origin: Callable[[], Origin] = Origin
 
     @contextmanager
-    def __call__(self, isolation: Isolation = "READ COMMITTED", origin: Origin = Origin()) -> Iterator[Unit]:
+    def __call__(self, isolation: Isolation = "READ COMMITTED", origin: Origin | None = None) -> Iterator[Unit]:
         """Commit at the end, roll back on any error; wake-ups go out after the commit only."""
         with self.engine.connect() as connection:
             connection = connection.execution_options(isolation_level=isolation)
             with Session(bind=connection, expire_on_commit=False, autoflush=True) as session:
-                unit = Unit(session, origin=origin)
+                unit = Unit(session, origin=origin or self.origin())
                 try:
                     yield unit
                     session.commit()

@@ -6,16 +6,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from sqlalchemy import ColumnElement
+
+from app.core.access import policy
 from app.core.clock import Clock
 from app.core.contracts.actor import Actor
 from app.core.contracts.documents import DocumentIndex
 from app.core.errors import NotFound
 from app.core.unit import Unit, Units
 from app.documentation import store
+from app.documentation.entities import ENTITIES
 from app.documentation.indexer import Indexer, IndexReport
 from app.documentation.markdown import Heading, to_html
 from app.documentation.models import DocumentationPage, DocumentationText
 from app.documentation.reader import CORPORA, Reading, read_all
+
+BY_CORPUS = {str(entity.visible["corpus"]): entity for entity in ENTITIES}
 
 
 @dataclass(frozen=True)
@@ -66,13 +72,13 @@ class Documentation:
 
     def corpora(self, actor: Actor) -> list[str]:
         """The corpora that the actor may read."""
-        return [corpus for corpus in CORPORA if actor.may(f"documentation.{corpus}.select")]
+        return [corpus for corpus in CORPORA if _shows(corpus, actor)]
 
     def pages(self, unit: Unit, actor: Actor, corpus: str) -> list[PageLine]:
         """All pages of a corpus, titles in the actor's locale where there is one. Raises :class:`NotFound`."""
-        self._readable(actor, corpus)
+        visible = self._visible(actor, corpus)
         lines = []
-        for page in store.all_pages(unit.session, corpus):
+        for page in store.all_pages(unit.session, corpus, visible):
             text = _text_in(page, actor.locale)
             if text is not None:
                 declared = text.front_matter
@@ -82,8 +88,7 @@ class Documentation:
 
     def page(self, unit: Unit, actor: Actor, corpus: str, source: str, locale: str | None = None) -> PageView:
         """One page in ``locale``, else in the actor's, else in one it has. Raises :class:`NotFound`."""
-        self._readable(actor, corpus)
-        page = store.find(unit.session, corpus, source)
+        page = store.find(unit.session, corpus, source, self._visible(actor, corpus))
         text = _text_in(page, locale or actor.locale) if page else None
         if page is None or text is None:
             raise NotFound("page.not_found")
@@ -104,9 +109,16 @@ class Documentation:
             id=page.id,
         )
 
-    def _readable(self, actor: Actor, corpus: str) -> None:
-        if corpus not in CORPORA or not actor.may(f"documentation.{corpus}.select"):
+    def _visible(self, actor: Actor, corpus: str) -> ColumnElement[bool]:
+        """The pages that the actor's rows reach. Raises :class:`NotFound` for a corpus that they may not read."""
+        if corpus not in CORPORA or not _shows(corpus, actor):
             raise NotFound("page.not_found")
+        return policy.visible(BY_CORPUS[corpus], actor)
+
+
+def _shows(corpus: str, actor: Actor) -> bool:
+    """A page is its title and text: whoever may not read both reads no page."""
+    return {"title", "body"} <= policy.readable(BY_CORPUS[corpus], actor)
 
 
 def _text_in(page: DocumentationPage, locale: str) -> DocumentationText | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import select, text
+from sqlalchemy import ColumnElement, select, text
 from sqlalchemy.orm import Session
 
 from app.documentation.models import DocumentationPage
@@ -28,13 +28,15 @@ def sources_of(session: Session, corpus: str) -> set[str]:
     return set(session.scalars(select(DocumentationPage.source).where(DocumentationPage.corpus == corpus)))
 
 
-def all_pages(session: Session, corpus: str) -> list[DocumentationPage]:
-    """The corpus in the order of its sources."""
-    statement = select(DocumentationPage).where(DocumentationPage.corpus == corpus)
+def all_pages(session: Session, corpus: str, visible: ColumnElement[bool]) -> list[DocumentationPage]:
+    """The visible pages of the corpus in the order of their sources."""
+    statement = select(DocumentationPage).where(DocumentationPage.corpus == corpus, visible)
     return list(session.scalars(statement.order_by(DocumentationPage.source)))
 
 
-def find(session: Session, corpus: str, source: str) -> DocumentationPage | None:
-    """One page."""
-    statement = select(DocumentationPage).where(DocumentationPage.corpus == corpus, DocumentationPage.source == source)
+def find(session: Session, corpus: str, source: str, visible: ColumnElement[bool]) -> DocumentationPage | None:
+    """One page, when it is visible."""
+    statement = select(DocumentationPage).where(
+        DocumentationPage.corpus == corpus, DocumentationPage.source == source, visible
+    )
     return session.scalars(statement).one_or_none()

@@ -11,12 +11,12 @@ from typing import Literal
 Operator = Literal["=", "!=", ">", ">=", "<", "<=", "like", "in", "between"]
 
 
-PlaceholderName = Literal["id", "roles", "tenant", "locale"]
+PlaceholderName = Literal["id", "login", "roles", "tenant", "locale"]
 
 
 @dataclass(frozen=True)
 class Placeholder:
-    """Stands in a stored condition for a value of whoever asks: own id, role names, tenant id or locale."""
+    """Stands in a stored condition for a value of whoever asks: own id or login, role names, tenant id or locale."""
 
     name: PlaceholderName
 

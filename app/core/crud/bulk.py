@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.core.audit.service import Audit
 from app.core.clock import Clock
 from app.core.contracts.actor import Actor
 from app.core.contracts.documents import DocumentIndex
@@ -51,10 +52,11 @@ class Outcome:
 class BulkRecords:
     """Creates and updates records by their imported key; the same line again changes nothing."""
 
-    def __init__(self, registry: Registry, index: DocumentIndex, clock: Clock) -> None:
+    def __init__(self, registry: Registry, index: DocumentIndex, clock: Clock, audit: Audit) -> None:
         self.registry = registry
         self.index = index
         self.clock = clock
+        self.audit = audit
 
     def load(self, unit: Unit, actor: Actor, name: str, lines: Sequence[Given], seen: set[int]) -> Outcome:
         """Write some hundred ``lines`` in the caller's unit. A line that is refused leaves the others alone.
@@ -76,7 +78,7 @@ class BulkRecords:
         self._refuse_taken(unit, entity, cleaned, present, outcome)
         written = [self._write(entity, line, clean, present, outcome) for line, clean in cleaned]
         rows = [row for row in written if row is not None]
-        self._flush(unit, entity, rows)
+        self._flush(unit, actor, entity, rows)
         return outcome
 
     def _clean(
@@ -144,10 +146,15 @@ class BulkRecords:
         outcome.updated += 1
         return row
 
-    def _flush(self, unit: Unit, entity: Entity, rows: list[Any]) -> None:
+    def _flush(self, unit: Unit, actor: Actor, entity: Entity, rows: list[Any]) -> None:
+        """Write the rows and what follows from them; the audit says which records came from an import, not what of."""
         new = [row for row in rows if row.id is None]
+        known = {row.id for row in rows if row.id is not None}
         entity.complete(unit, new)
         unit.session.add_all(new)
         unit.session.flush()
         now = self.clock.now()
         self.index.put_many(unit, entity.name, {row.id: entity.documents(row, now) for row in rows})
+        for row in rows:
+            action = "update" if row.id in known else "insert"
+            self.audit.write(unit, actor, action, entity.name, row.id, revision=row.revision)

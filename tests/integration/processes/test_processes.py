@@ -22,7 +22,7 @@ def test_a_heartbeat_keeps_start_and_error_of_the_same_process(container: Contai
         store.seen(unit.session, "w1", "worker", "default", 10, "host", error="TimeoutError")
     age(container, 60)
     with container.units() as unit:
-        store.seen(unit.session, "w1", "worker", "default", 10, "host", job="jobs.x.run")
+        store.seen(unit.session, "w1", "worker", "default", 10, "host", store.Work("jobs.x.run"))
     with container.units() as unit:
         (same,) = store.alive(unit.session, 15)
         assert (same.last_error, same.job) == ("TimeoutError", "jobs.x.run")

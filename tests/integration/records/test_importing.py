@@ -51,6 +51,8 @@ def test_a_changed_line_updates_its_record(container: Container) -> None:
     rows[1]["text"] = "new"
     assert counted(load(container, CONTENTS, rows)) == (0, 1, 2, 0)
     assert scalar(container, "select body from search_documents where revision = 2") == "new"
+    audited = "select string_agg(concat_ws(' ', action, revision, changes), ',' order by id) from audit_entries"
+    assert scalar(container, audited) == "insert 1 {},insert 1 {},insert 1 {},update 2 {}"
 
 
 def test_another_language_is_added_to_the_same_record(container: Container) -> None:
