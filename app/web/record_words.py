@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 
 from flask_babel import gettext
 
+from app.core.crud.serialise import Record
 from app.core.crud.validation import Scalar
 from app.core.messages import N_
-from app.core.registry import Field
+from app.core.registry import Entity, Field
 from app.edge.context import zone
+from app.web.filters import number
 
 WORDS: Mapping[str, str] = {
     "draft": N_("Draft"),
@@ -47,6 +49,20 @@ class Badge:
 def word(value: str) -> str:
     """A choice in the language of the request; one without a word of its own is shown as it is."""
     return gettext(WORDS[value]) if value in WORDS else value
+
+
+def name_of(entity: Entity, record: Record) -> str:
+    """What a record is called: its title, else its reference or number for who may not see the title."""
+    if record.title:
+        return record.title
+    if record.has_title and not record.reference:
+        return str(gettext("(without a title)"))
+    return str(record.reference or f"{gettext(entity.label)} {record.id}")
+
+
+def counted(entity: Entity, count: int) -> str:
+    """``14 tickets``, ``1 ticket``: inside a sentence, hence in small letters."""
+    return f"{number(count)} {gettext(entity.label if count == 1 else entity.label_plural).lower()}"
 
 
 def badge(value: str) -> Badge:

@@ -9,8 +9,8 @@ from flask.typing import ResponseReturnValue
 from flask_babel import gettext as _
 
 from app.core.errors import Invalid
-from app.core.settings.schema import AI, SEARCH, Value
-from app.core.settings.service import SettingState
+from app.core.settings.schema import AI, RECORDS, SEARCH, Value
+from app.core.settings.service import Saved, SettingState
 from app.core.unit import Unit
 from app.edge.context import actor, container
 from app.edge.errors import field_errors
@@ -18,7 +18,7 @@ from app.edge.transactions import in_unit
 
 blueprint = Blueprint("settings", __name__)
 
-GROUPS = {AI: ("ai", "/settings/ai"), SEARCH: ("search", None)}
+GROUPS = {AI: ("ai", "/settings/ai"), SEARCH: ("search", None), RECORDS: ("records", None)}
 """The group's name in addresses and the page of its own, if there is one."""
 CONTROLS = {"bool": "checkbox", "integer": "number", "choice": "select", "string": "text"}
 
@@ -38,11 +38,29 @@ def save(*, unit: Unit) -> ResponseReturnValue:
         changed = container().settings.update_many(unit, actor(), _sent())
     except Invalid as refusal:
         return _page(unit, field_errors(refusal)), 422
+    return _saved(changed)
+
+
+@blueprint.post("/settings/reset")
+@in_unit
+def reset(*, unit: Unit) -> ResponseReturnValue:
+    """Give the one setting that the button names its default again; what else the form holds is left alone."""
+    name = request.form.get("reset", "")
+    definition = container().settings.definition(name)
+    return _saved(container().settings.update(unit, actor(), name, definition.default), name)
+
+
+def _saved(changed: Saved, anchor: str | None = None) -> ResponseReturnValue:
+    """What became of it, said where the person goes next: to the setting, or to what waits for approval."""
+    if changed.captured:
+        flash(_("Your change waits for approval. Nothing has changed until somebody else approves it."), "success")
+        return redirect(url_for("approvals.index", show="mine"), 303)
     if changed:
         flash(_("Saved."), "success")
     else:
         flash(_("Nothing changed: the values were the same."), "info")
-    return redirect(url_for("settings.index"), 303)
+    wanted = request.form.get("q", "").strip()
+    return redirect(url_for("settings.index", q=wanted or None, _anchor=anchor), 303)
 
 
 def _sent() -> dict[str, object]:
@@ -54,7 +72,7 @@ def _sent() -> dict[str, object]:
 
 
 def _page(unit: Unit, errors: Mapping[str, str]) -> str:
-    wanted = request.args.get("q", "").strip()
+    wanted = request.values.get("q", "").strip()
     groups: dict[str, list[dict[str, object]]] = {}
     for state in container().settings.listing(unit, actor()):
         shown = _setting(state, errors)
@@ -84,6 +102,7 @@ def _setting(state: SettingState, errors: Mapping[str, str]) -> dict[str, object
         "managed": not state.editable or definition.confirmation is not None,
         "managed_by": _managed_by(state),
         "default": None if definition.managed else _text(definition.default),
+        "may_reset": state.editable and definition.confirmation is None and not state.is_default,
         "error": error,
         "changed_at": state.changed.at if state.changed else None,
         "changed_by": state.changed.by if state.changed else None,
@@ -99,7 +118,7 @@ def _managed_by(state: SettingState) -> str | None:
 
 
 def _text(value: Value) -> str:
-    if value is None:
+    if value in (None, ""):
         return str(_("none"))
     if isinstance(value, bool):
         return str(_("On") if value else _("Off"))

@@ -177,6 +177,8 @@
         master.indeterminate = chosen.length > 0 && chosen.length < all.length;
       }
       const form = table.closest("form");
+      const bar = form && form.querySelector("[data-select-bar]");
+      if (bar) bar.hidden = !chosen.length;
       if (form) form.querySelectorAll("[data-select-count]").forEach((el) => { el.textContent = chosen.length ? `(${chosen.length})` : ""; });
     });
   }
@@ -194,6 +196,17 @@
       last = event.target;
     }
     countSelected();
+  });
+
+  /* ---- copying a secret that is shown once; without a clipboard it is marked for copying by hand ---- */
+  on("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const source = document.getElementById(button.dataset.copy);
+    try {
+      await navigator.clipboard.writeText(source.textContent);
+      button.textContent = button.dataset.copied;
+    } catch { getSelection().selectAllChildren(source); }
   });
 
   /* ---- relative times go on by themselves; the exact instant stays in the title ---- */
@@ -235,7 +248,8 @@
     if (discard) discard.addEventListener("click", () => { write(original); sessionStorage.removeItem(key); note.hidden = true; });
   });
 
-  document.querySelectorAll("button[data-open-dialog][hidden]").forEach((el) => { el.hidden = false; });
+  document.querySelectorAll("button[data-open-dialog][hidden], button[data-copy][hidden]").forEach((el) => { el.hidden = false; });
   labelTheme();
   countSelected();
+  addEventListener("pageshow", countSelected); // the browser may have kept what was chosen
 })();

@@ -52,6 +52,8 @@ REQUESTS: Mapping[str, Sent] = {
     "bulk_api.preview": Sent({"operation": "update", "ids": [1], "values": {"category": "other"}}),
     "bulk_api.change": Sent({"operation": "delete", "token": "x"}),
     "search_api.search": Sent(query="q=news"),
+    "documentation_api.retrieve": Sent(query="q=news"),
+    "documentation_api.answer": Sent({"question": "news"}),
     "settings_api.update": Sent({"value": 50}),
     "tokens_api.create": Sent({"name": "t", "scopes": ["read"]}),
     "users_api.create": Sent({"login": "nina", "display_name": "Nina"}),
@@ -69,6 +71,11 @@ REQUESTS: Mapping[str, Sent] = {
     "records.save": Sent({"category": "other", "revision": "1"}),
     "records.delete": Sent({"revision": "1"}),
     "records.restore": Sent({"revision": "1"}),
+    "records.remove": Sent({"revision": "1"}),
+    "records.columns": Sent({"order": "title", "column": "title"}),
+    "record_bulk.preview": Sent(query="operation=delete&ids=1"),
+    "record_bulk.change": Sent({"operation": "delete", "token": "x"}),
+    "settings.reset": Sent({"reset": "search.page_size"}),
     "people.create": Sent({"login": "nina", "display_name": "Nina", "locale": "en"}),
     "people.update": Sent({"display_name": "Rita R.", "locale": "en", "is_active": "on"}),
     "people.set_password": Sent({"password": "a long password of the tests"}),
@@ -86,6 +93,10 @@ REQUESTS: Mapping[str, Sent] = {
     "auth.sign_in_send": Sent({"user_name": "nobody", "password": "wrong"}),
 }
 """What the routes need that need something; the others are sent empty."""
+
+
+ASKED = ("search.index", "search_api.search", "record_bulk.preview")
+"""GET routes that are asked with their query."""
 
 
 class Matrix:
@@ -138,6 +149,7 @@ class Matrix:
             "switch_id": "1",
             "space": "1",
             "corpus": "user",
+            "locale": "en",
             "source": "none.md",
             "filename": "css/tokens.css",
         }
@@ -156,7 +168,7 @@ class Matrix:
 
     def asked(self, who: str, method: str, route: str, endpoint: str) -> str:
         """The status; ``sign-in`` for a page that sends its caller there."""
-        sent = REQUESTS.get(endpoint, Sent()) if method != "GET" or endpoint.startswith("search") else Sent()
+        sent = REQUESTS.get(endpoint, Sent()) if method != "GET" or endpoint in ASKED else Sent()
         options: dict[str, Any] = {"query_string": sent.query, "headers": {}}
         is_api = route.startswith("/api/v1/")
         browser = Browser(self.app)

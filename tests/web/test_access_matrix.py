@@ -28,6 +28,7 @@ FOR_WHOEVER_IS_SIGNED_IN = {
     "/api/v1/tokens": "one's own",
     "/approvals": "one's own changes",
     "/documentation": "lists what one may read",
+    "/documentation/ask": "answers from what one may read",
     "/search": "over what one may see",
     "/settings/ai/strip": "empty for who may not know",
     "/view-as/stop": "ends what one began oneself",

@@ -104,7 +104,7 @@ def test_a_part_of_a_page_gets_a_part_as_its_error(app: APIFlask, people: People
 
 def failing(error: Exception):  # type: ignore[no-untyped-def]
     """Make the page of the people fail below the service."""
-    return patch("app.core.access.store.users", side_effect=error)
+    return patch("app.core.access.store.find_users", side_effect=error)
 
 
 @pytest.mark.parametrize(

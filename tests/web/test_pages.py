@@ -89,10 +89,10 @@ def test_queues_show_workers_and_waiting_jobs(
 ) -> None:
     page = admin_client.get(path)
     assert page.status_code == 200
-    assert "every 20s" in page.text
+    assert "every 4s" in page.text
     assert "0 of 1" in page.text
     with container.units() as unit:
-        store.seen(unit.session, "w1", store.WORKER, "default", 1, "host", job="jobs.x.run")
+        store.seen(unit.session, "w1", store.WORKER, "default", 1, "host", store.Work("jobs.x.run"))
         store.seen(unit.session, "s", store.SCHEDULER, None, 2, "host")
         unit.wake("jobs.x.run", "default")
     page = admin_client.get(path)
@@ -102,4 +102,4 @@ def test_queues_show_workers_and_waiting_jobs(
     queue.away = True
     page = admin_client.get(path)
     assert page.status_code == 200
-    assert "The queue does not answer" in page.text
+    assert "The queue server does not answer" in page.text

@@ -38,7 +38,9 @@ def test_htmx_gets_the_results_alone(admin_client: Browser, ticket: int) -> None
     assert "<mark>Printer</mark>" in part
 
 
-@pytest.mark.parametrize("query", ["q=printer&cost=free", "q=printer&page=x", "q=printer&entity=no.such"])
+@pytest.mark.parametrize(
+    "query", ["q=printer&cost=free", "q=printer&page=x", "q=printer&entity=no.such", "q=printer&matching=x"]
+)
 def test_a_wrong_address_is_refused_with_the_form(admin_client: Browser, query: str) -> None:
     answer = admin_client.get(f"/search?{query}")
     assert answer.status_code == 422
@@ -53,3 +55,40 @@ def test_an_empty_page_offers_looser_searches(admin_client: Browser, ticket: int
 
 def test_nobody_is_sent_to_sign_in(app: APIFlask) -> None:
     assert Browser(app).get("/search?q=printer").status_code in (302, 303)
+
+
+def test_a_misspelt_word_is_said(admin_client: Browser, ticket: int) -> None:
+    page = admin_client.get("/search?q=pritner&cost=fast").text
+    assert "Looked for this spelling, too:" in page
+    assert "q=printer" in page
+    assert "<mark>Printer</mark>" in page
+
+
+def test_what_the_matches_are(admin_client: Browser, ticket: int, container: Container) -> None:
+    with container.units() as unit:
+        values = {"status": "published", "category": "x", "translations": {"en": {"title": "Printer", "body": "x"}}}
+        container.records.create(unit, SYSTEM, "cms.contents", values)
+    page = admin_client.get("/search?q=printer&cost=fast").text
+    assert "entity=sao.tickets" in page
+    assert "Counted are the records that the words match" in page
+
+
+def test_the_explanation(admin_client: Browser, ticket: int) -> None:
+    page = admin_client.get("/search?q=printer&cost=fast&explain=true&entity=sao.tickets").text
+    assert "Left out by the kind" in page
+    assert "nothing: it was not asked for" in page
+    assert "Weight of the words" in page
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ("q=printer&id={id}", "It is there, at place 1."),
+        ("q=scanner&id={id}", "None of the words stands in it."),
+        ("q=printer&id=999", "There is no such record, or you may not see it."),
+        ("q=printer&id=x", "There is no such record, or you may not see it."),
+    ],
+)
+def test_why_a_record_is_not_here(admin_client: Browser, ticket: int, asked: str, sentence: str) -> None:
+    page = admin_client.get(f"/search?cost=fast&of=sao.tickets&{asked.format(id=ticket)}").text
+    assert sentence in page

@@ -90,7 +90,8 @@ def test_signing_out_ends_the_session_also_of_a_copied_cookie(client: Browser, a
     assert copy.get("/people").status_code == 303
 
 
-def test_a_disabled_person_is_out_at_once(client: Browser, ada: User, container: Container) -> None:
+def test_a_disabled_person_is_out_at_once(client: Browser, ada: User, container: Container, people: People) -> None:
+    people.user("bea", "administrator", password=PASSWORD)
     sign_in(client)
     with container.units() as unit:
         container.access.disable(unit, "ada")
