@@ -1,4 +1,4 @@
-"""Queue `default`: index events of the serving model."""
+"""Queue `default`: index events of the serving model and of Elasticsearch."""
 
 from __future__ import annotations
 
@@ -6,10 +6,19 @@ from app.core.queue import DEFAULT, Wake
 from jobs import runtime
 
 APPLY_SERVING = "jobs.index_events.apply_serving"
+FOLLOW_ENGINE = "jobs.index_events.follow_engine"
 
 
 def apply_serving() -> None:
     """Apply index events to the rows of the serving model."""
     parts = runtime.container()
+    follow_engine()
     if parts.ai and parts.ai.consumers.apply("serving", runtime.STOPPING):
         parts.queue.send(Wake(APPLY_SERVING, DEFAULT))
+
+
+def follow_engine() -> None:
+    """Write what changed to Elasticsearch; idle while it is not followed."""
+    parts = runtime.container()
+    if parts.elasticsearch and parts.elasticsearch.apply(runtime.STOPPING):
+        parts.queue.send(Wake(FOLLOW_ENGINE, DEFAULT))

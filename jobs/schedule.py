@@ -38,6 +38,8 @@ def tick(parts: Container, number: int) -> None:
             processes.forget_old_failures(unit.session, 30)
             parts.idempotency.prune(unit)
             unit.wake("jobs.upkeep.refresh_validity", DEFAULT)
+            if parts.elasticsearch:
+                unit.wake("jobs.index_events.follow_engine", DEFAULT)
             unit.wake("jobs.upkeep.check_server", DEFAULT)
             unit.wake("jobs.upkeep.tidy_core", DEFAULT)
     if parts.ai:

@@ -53,6 +53,9 @@ HELD = Held()
 class QueueWorker(SimpleWorker):
     """RQ's in-process worker that also says in PostgreSQL that it is alive and what it holds."""
 
+    max_connection_wait_time = 2.0
+    """RQ's own pause grows to 60 s, over all outages of an idle worker: it would sleep on when the queue is back."""
+
     def perform_job(self, job: Any, queue: Any, execution: Any = None) -> Any:
         HELD.job = job.func_name, dict(job.kwargs or {}), runtime.container().clock.monotonic()
         try:

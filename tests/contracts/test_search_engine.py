@@ -11,8 +11,12 @@ from app.container import Container
 from app.core.contracts.conditions import Condition, Group
 from app.core.contracts.documents import Document
 from app.core.errors import Invalid
+from app.core.settings.schema import SEARCH_ENGINE
 from app.search.engines.ports import KeywordLeg, SearchEngine
 from app.search.matching import parse_query
+from tests.fakes.clock import FakeClock
+from tests.fakes.queue import RecordingQueue
+from tests.fixtures.elasticsearch import elasticsearch_container
 
 CONTENTS, TICKETS = "cms.contents", "sao.tickets"
 EVERYTHING = {CONTENTS: None, TICKETS: None}
@@ -32,16 +36,45 @@ class Engine:
             self.container.outbox.put(unit, entity, record, documents)
 
     def ask(self, question: str, scope: Any = None, locale: str | None = None, window: int = 200) -> KeywordLeg:
+        self.settle()
         with self.container.units("REPEATABLE READ") as unit:
             return self.engine.keyword(unit.session, parse_query(question), scope or EVERYTHING, locale, window)
+
+    def settle(self) -> None:
+        """Everything that was written can be found from now on."""
 
     def ids(self, question: str, **options: Any) -> list[int]:
         return [hit.record_id for hit in self.ask(question, **options).hits]
 
 
-@pytest.fixture(params=["postgres"])
-def engine(container: Container) -> Iterator[Engine]:
-    return Engine(container)
+class Elasticsearch(Engine):
+    """Elasticsearch, which follows what is written. Its indexes are the test's own and empty."""
+
+    def __init__(self, container: Container) -> None:
+        super().__init__(container)
+        assert container.elasticsearch is not None
+        self.follower = container.elasticsearch
+        self.follower.reindex(lambda entity, done, total: None)
+        with container.units() as unit:
+            container.settings.write_system(unit, SEARCH_ENGINE, "elasticsearch")
+
+    def settle(self) -> None:
+        assert not self.follower.apply()
+        self.follower.cluster.refresh(f"{self.follower.cluster.prefix}-*")
+
+    def ask(self, question: str, scope: Any = None, locale: str | None = None, window: int = 200) -> KeywordLeg:
+        leg = super().ask(question, scope, locale, window)
+        assert leg.degraded is None
+        return leg
+
+
+@pytest.fixture(params=["postgres", "elasticsearch"])
+def engine(request: pytest.FixtureRequest, clock: FakeClock, queue: RecordingQueue) -> Iterator[Engine]:
+    if request.param == "postgres":
+        yield Engine(request.getfixturevalue("container"))
+        return
+    with elasticsearch_container(request.getfixturevalue("config"), clock, queue) as container:
+        yield Elasticsearch(container)
 
 
 def test_any_word_finds_and_more_words_rank_higher(engine: Engine) -> None:
