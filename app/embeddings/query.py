@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
@@ -39,7 +39,8 @@ class VectorQueries:
         self._servers = servers
         self._compile = compile_filter
         self._enabled = enabled
-        self._cache = _Cache(CACHED)
+        self._cache: _Cache[tuple[int, str], Sequence[float]] = _Cache(CACHED)
+        self._filters: _Cache[tuple[str, Filter | None], ColumnElement[bool]] = _Cache(CACHED)
 
     def unavailable(self, session: Session) -> Unavailability | None:
         """The guard, in the order of `seed-facts.md` 6."""
@@ -91,7 +92,18 @@ class VectorQueries:
         return search.records()
 
     def _conditions(self, scope: Mapping[str, Filter | None]) -> dict[str, ColumnElement[bool]]:
-        return {entity: self._compile(entity, tree) for entity, tree in scope.items()}
+        return {entity: self._compiled(entity, tree) for entity, tree in scope.items()}
+
+    def _compiled(self, entity: str, tree: Filter | None) -> ColumnElement[bool]:
+        """The same condition for the same tree: statements are kept by it."""
+        try:
+            known = self._filters.get((entity, tree))
+        except TypeError:  # a value of the tree is a list: nothing to keep it by
+            return self._compile(entity, tree)
+        if known is None:
+            known = self._compile(entity, tree)
+            self._filters.put((entity, tree), known)
+        return known
 
     def _embed(self, profile: Profile, wording: str, timeout: float) -> Sequence[float]:
         try:
@@ -137,10 +149,11 @@ class _Nearest:
         for times in WIDENED:
             limit = self._window * times
             found = pgvector_query.passages(self._session, self._target, self._vector, short, self._locale, limit)
-            done = [entity for entity in short if _records(found, entity) >= self._window]
-            rows += [row for row in found if row.entity in done]
+            rows_of, records_of = _counted(found)
+            done = {entity for entity in short if records_of[entity] >= self._window}
+            rows += [row for row in found if row[0] in done]
             short = {entity: condition for entity, condition in short.items() if entity not in done}
-            if not any(_rows(found, entity) == limit for entity in short):
+            if not any(rows_of[entity] == limit for entity in short):
                 break
         if short:
             rows += self._exact(short)
@@ -153,7 +166,8 @@ class _Nearest:
             found = pgvector_query.passages(
                 self._session, self._target, self._vector, short, self._locale, limit, exact=True
             )
-            if all(_rows(found, one) < limit or _records(found, one) >= self._window for one in short):
+            rows_of, records_of = _counted(found)
+            if all(rows_of[one] < limit or records_of[one] >= self._window for one in short):
                 return list(found)
             limit *= 8
 
@@ -169,12 +183,9 @@ class _Nearest:
         return list(best.values())[: self._window]
 
 
-def _rows(found: Sequence[Any], entity: str) -> int:
-    return sum(1 for row in found if row.entity == entity)
-
-
-def _records(found: Sequence[Any], entity: str) -> int:
-    return len({row.record_id for row in found if row.entity == entity})
+def _counted(found: Sequence[Any]) -> tuple[Counter[str], Counter[str]]:
+    """Rows and records by entity."""
+    return Counter(row[0] for row in found), Counter(entity for entity, _ in {(row[0], row[1]) for row in found})
 
 
 def _target(serving: Serving) -> Target:
@@ -188,22 +199,26 @@ def _similarity(kind: str, distance: float) -> float:
     return 1 - distance * distance / 2 if kind == "l2" else 1 - distance
 
 
-class _Cache:
-    """The last questions' vectors, keyed by space: a new serving model never meets an old one's vector."""
+Key = TypeVar("Key")
+Kept = TypeVar("Kept")
+
+
+class _Cache(Generic[Key, Kept]):
+    """What was used last. Vectors are keyed by space: a new serving model never meets an old one's vector."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._lock = threading.Lock()
-        self._vectors: OrderedDict[tuple[int, str], Sequence[float]] = OrderedDict()
+        self._kept: OrderedDict[Key, Kept] = OrderedDict()
 
-    def get(self, key: tuple[int, str]) -> Sequence[float] | None:
+    def get(self, key: Key) -> Kept | None:
         with self._lock:
-            if key in self._vectors:
-                self._vectors.move_to_end(key)
-            return self._vectors.get(key)
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
 
-    def put(self, key: tuple[int, str], vector: Sequence[float]) -> None:
+    def put(self, key: Key, kept: Kept) -> None:
         with self._lock:
-            self._vectors[key] = vector
-            while len(self._vectors) > self._size:
-                self._vectors.popitem(last=False)
+            self._kept[key] = kept
+            while len(self._kept) > self._size:
+                self._kept.popitem(last=False)

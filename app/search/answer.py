@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, cast, get_args
 
-from app.core.contracts.strategy import Cost, Mode
+from app.core.contracts.strategy import Cost, Matching, Mode
 from app.core.errors import Invalid
 from app.core.locale import LOCALES
+from app.search.engines.ports import Facet
 from app.search.matching import QUESTION_LIMIT
 from app.search.snippets import Piece
+from app.search.tolerance import MATCHINGS
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 COSTS: tuple[Cost, ...] = get_args(Cost)
 DEFAULT_COST: Cost = "balanced"
 PAGES_LIMIT = 10_000
 SIZE_LIMIT = 100
+RETRIES_LIMIT = 10
+FLAGS = ("true", "false", "1", "0")
 
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """One search. No ``entities``: all that the actor may see. ``size`` None: the setting `search.page_size`."""
+    """One search. No ``entities``: all that the actor may see. ``size`` None: the setting `search.page_size`.
+
+    ``retries``: how often a poor answer may be asked again; the setting and the strategy limit it further. ``facets``:
+    count what the matches are. ``explain``: say how the answer came about.
+    """
 
     q: str
     entities: tuple[str, ...] = ()
@@ -31,6 +39,10 @@ class SearchRequest:
     cost: Cost = DEFAULT_COST
     page: int = 1
     size: int | None = None
+    matching: Matching = "auto"
+    retries: int = 0
+    facets: bool = False
+    explain: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,15 +66,17 @@ class SearchHit:
     source: str | None = None
     status: str | None = None
     updated_at: datetime | None = None
+    explain: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class SearchMeta:
     """How an answer came about. ``strategies`` are the legs that ran (keyword, vector).
 
-    ``degraded_reason`` says why less ran than was asked for, ``vector_disabled`` why the vector leg may not run
-    (`seed-facts.md` 4.3, 6). ``note``: no_terms, title_only (no word of the question can be looked for), or
-    beyond_window (there is no such page).
+    ``matching`` has counts and never a word of the question (`seed-facts.md` 5.6). ``corrected``: words with one letter
+    changed were looked for as well. ``degraded_reason`` says why less ran than was asked for, ``vector_disabled`` why
+    the vector leg may not run (`seed-facts.md` 4.3, 6). ``note``: no_terms, title_only (no word of the question can be
+    looked for), or beyond_window (there is no such page).
     """
 
     mode: Mode
@@ -77,11 +91,15 @@ class SearchMeta:
     words: int
     vector: int
     note: str | None
+    matching: Mapping[str, Any] = field(default_factory=dict)
+    retries_used: int = 0
+    corrected: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """``meta.search`` of the API."""
         return {
             "mode": self.mode,
+            "mode_requested": self.cost,
             "mode_applied": self.mode_applied,
             "cost": self.cost,
             "strategies": list(self.strategies),
@@ -92,12 +110,32 @@ class SearchMeta:
             "window": self.window,
             "legs": {"words": self.words, "vector": self.vector},
             "note": self.note,
+            "matching": dict(self.matching),
+            "retries_used": self.retries_used,
+            "corrected": self.corrected,
         }
+
+
+Change = Literal["entity", "locale", "matching", "demands"]
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """A looser question that has hits: without the entity or the locale filter, or with words matched more freely.
+
+    ``total`` counts what its words match.
+    """
+
+    change: Change
+    total: int
 
 
 @dataclass(frozen=True)
 class SearchResponse:
-    """One page. ``total`` counts what the words match in scope (`search-measured.md` 10); ``gte``: at least so many."""
+    """One page. ``total`` counts what the words match in scope (`search-measured.md` 10); ``gte``: at least so many.
+
+    ``did_you_mean`` is the question with its unknown words corrected; an empty page has ``relaxations``.
+    """
 
     hits: tuple[SearchHit, ...]
     total: int
@@ -106,6 +144,10 @@ class SearchResponse:
     pages: int
     size: int
     meta: SearchMeta
+    did_you_mean: str | None = None
+    relaxations: tuple[Relaxation, ...] = ()
+    facets: tuple[Facet, ...] = ()
+    explain: Mapping[str, Any] | None = None
 
 
 def read_request(
@@ -115,8 +157,12 @@ def read_request(
     locale: str | None = None,
     mode: str | None = None,
     cost: str | None = None,
+    matching: str | None = None,
+    retries: str | None = None,
     page: str | None = None,
     size: str | None = None,
+    facets: str | None = None,
+    explain: str | None = None,
 ) -> SearchRequest:
     """A request from raw values; empty ones are defaults. Raises :class:`Invalid` with one error per field."""
     problems: list[Invalid] = []
@@ -130,8 +176,12 @@ def read_request(
         locale=_choice("locale", locale, tuple(LOCALES), None, problems),
         mode=cast(Mode, _choice("mode", mode, MODES, "auto", problems)),
         cost=cast(Cost, _choice("cost", cost, COSTS, DEFAULT_COST, problems)),
+        matching=cast(Matching, _choice("matching", matching, MATCHINGS, "auto", problems)),
+        retries=_number("retries", retries, 0, RETRIES_LIMIT, problems, least=0) or 0,
         page=_number("page", page, 1, PAGES_LIMIT, problems) or 1,
         size=_number("size", size, None, SIZE_LIMIT, problems),
+        facets=_flag("facets", facets, problems),
+        explain=_flag("explain", explain, problems),
     )
     if problems:
         raise Invalid("input.invalid", fields=problems)
@@ -149,10 +199,16 @@ def _choice(
     return value
 
 
-def _number(name: str, value: str | None, default: int | None, largest: int, problems: list[Invalid]) -> int | None:
+def _flag(name: str, value: str | None, problems: list[Invalid]) -> bool:
+    return _choice(name, value, FLAGS, "false", problems) in ("true", "1")
+
+
+def _number(
+    name: str, value: str | None, default: int | None, largest: int, problems: list[Invalid], least: int = 1
+) -> int | None:
     if not value:
         return default
-    if not (value.isascii() and value.isdigit() and len(value) < 10 and 1 <= int(value) <= largest):
-        problems.append(Invalid("input.type", path=name, expected=f"1 … {largest}"))
+    if not (value.isascii() and value.isdigit() and len(value) < 10 and least <= int(value) <= largest):
+        problems.append(Invalid("input.type", path=name, expected=f"{least} … {largest}"))
         return default
     return int(value)

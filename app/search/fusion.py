@@ -26,13 +26,18 @@ class Scored:
 
 @dataclass(frozen=True)
 class Fused:
-    """A record with its place (1-based) in each leg, None where the leg has not got it. ``score`` is in [0, 1]."""
+    """A record with its place (1-based) in each leg, None where the leg has not got it. ``score`` is in [0, 1].
+
+    The parts are each leg's own score brought to [0, 1].
+    """
 
     key: Key
     score: float
     words_rank: int | None
     vector_rank: int | None
     first: bool
+    words_part: float | None = None
+    vector_part: float | None = None
 
 
 def fuse(words: Sequence[Scored], vectors: Sequence[Scored], word_weight: float) -> list[Fused]:
@@ -41,7 +46,7 @@ def fuse(words: Sequence[Scored], vectors: Sequence[Scored], word_weight: float)
     ``word_weight`` in [0, 1] is the word leg's share. A leg without hits leaves the whole weight to the other, and a
     leg whose scores are all equal says 1 for each of its hits (`seed-facts.md` 8).
     """
-    share = 1.0 if not vectors else 0.0 if not words else min(max(word_weight, 0.0), 1.0)
+    share = word_share(words, vectors, word_weight)
     word_scores, vector_scores = _normalised(words), _normalised(vectors)
     word_ranks, vector_ranks = _ranks(words), _ranks(vectors)
     first = {scored.key for scored in words if scored.first}
@@ -52,10 +57,17 @@ def fuse(words: Sequence[Scored], vectors: Sequence[Scored], word_weight: float)
             words_rank=word_ranks.get(key),
             vector_rank=vector_ranks.get(key),
             first=key in first,
+            words_part=word_scores.get(key),
+            vector_part=vector_scores.get(key),
         )
         for key in word_scores | vector_scores
     ]
     return sorted(fused, key=lambda one: (not one.first, -one.score, one.key))
+
+
+def word_share(words: Sequence[object], vectors: Sequence[object], word_weight: float) -> float:
+    """What the word leg counts in the end; all, or nothing, where one leg has no hits."""
+    return 1.0 if not vectors else 0.0 if not words else min(max(word_weight, 0.0), 1.0)
 
 
 def _normalised(leg: Sequence[Scored]) -> dict[Key, float]:

@@ -9,15 +9,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from app.core.contracts.strategy import Matching
 from app.core.documents.text import clean_text
+from app.search.syntax import Part, parts
+from app.search.tolerance import Analysis, Rules, analyse, finer_kind, rules
 
 QUESTION_LIMIT = 4_000
 """Characters of a question; a longer one is refused."""
 TERMS_LIMIT = 64
 """Distinct words of a question that are looked for; the rest of a very long one adds time and no meaning."""
+DEMANDS_LIMIT = 16
+PHRASE_LIMIT = 32
+"""Words of a phrase."""
+BEGINNING = 2
+"""Letters that the beginning of a word must have to be looked for as one (``pr*``)."""
 WORD_LIMIT = 255
 IDENTIFIERS_LIMIT = 2_000
 
@@ -36,10 +44,15 @@ Kind = Literal["email", "uuid", "numeric", "structured_identifier", "word"]
 
 @dataclass(frozen=True)
 class Token:
-    """One white-space separated piece of a question, lower-cased and without the punctuation around it."""
+    """One white-space separated piece of a question, lower-cased and without the punctuation around it.
+
+    ``raw`` has its capitals; ``begins``: it was written with a ``*`` at its end.
+    """
 
     text: str
     kind: Kind
+    raw: str = ""
+    begins: bool = False
 
     @property
     def identifies(self) -> bool:
@@ -56,25 +69,135 @@ class Term:
 
 
 @dataclass(frozen=True)
+class Demand:
+    """What a text must have (or, ``negative``, must not): an identifier, or words next to each other in this order.
+
+    ``prefix``: the last word is the beginning of one.
+    """
+
+    words: tuple[str, ...] = ()
+    identifier: str | None = None
+    prefix: bool = False
+    negative: bool = False
+    quoted: bool = False
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A word that counts as the term at ``place``: a correction, or a synonym in texts of one ``locale``."""
+
+    place: int
+    word: str
+    locale: str | None = None
+
+
+@dataclass(frozen=True)
 class ParsedQuery:
-    """A question, ready for an engine. ``phrase`` is the whole of it, for titles when no word is left."""
+    """A question, ready for an engine. ``phrase`` is its wording without operators, for titles and for the model.
+
+    The first ``free`` of the ``terms`` and of the ``identifiers`` (``free_identifiers``) are free text; the others are
+    demanded and rank too. ``rules`` None: any term, in the order of ``auto``.
+    """
 
     phrase: str
     tokens: tuple[Token, ...]
     terms: tuple[Term, ...]
     identifiers: tuple[str, ...]
+    demands: tuple[Demand, ...] = ()
+    free: int = TERMS_LIMIT
+    free_identifiers: int = TERMS_LIMIT
+    analysis: Analysis | None = None
+    rules: Rules | None = None
+    alternatives: tuple[Alternative, ...] = ()
+
+    @property
+    def filtered(self) -> Rules | None:
+        """The rules when they remove hits."""
+        return self.rules if self.rules is not None and self.rules.coverage is not None else None
+
+    def without_rules(self) -> ParsedQuery:
+        """Any term, with all that is demanded."""
+        return replace(self, rules=None)
+
+    def any_term(self) -> ParsedQuery:
+        """Any term, nothing demanded."""
+        return replace(self, rules=None, demands=())
+
+    def counts(self) -> dict[str, int]:
+        """How much was demanded, by kind, for the meta."""
+        wanted = [one for one in self.demands if not one.negative]
+        phrases = sum(one.quoted for one in wanted)
+        return {
+            "required_term": len(wanted) - phrases,
+            "required_phrase": phrases,
+            "excluded": len(self.demands) - len(wanted),
+        }
 
 
 def parse_query(text: str) -> ParsedQuery:
-    """Cut a question. Never raises: quotes left open, emoji or nothing but punctuation give fewer terms."""
+    """Cut a question of plain words, without operators.
+
+    Never raises: quotes left open, emoji or nothing but punctuation give fewer terms.
+    """
     phrase = clean_text(text, QUESTION_LIMIT)
     tokens = tuple(_tokens(phrase))
-    identifiers = dict.fromkeys(token.text for token in tokens if token.identifies)
-    terms: dict[Term, None] = {}
-    for token in tokens:
-        if not token.identifies:
-            terms.update(dict.fromkeys(_terms(token.text)))
+    terms, identifiers = _looked_for(tokens)
     return ParsedQuery(phrase, tokens, tuple(terms)[:TERMS_LIMIT], tuple(identifiers)[:TERMS_LIMIT])
+
+
+def parse_question(text: str, matching: Matching = "auto") -> ParsedQuery:
+    """Cut what a person typed: operators (`syntax.py`), ``beginning*``, and how forgiving to be. Never raises."""
+    stretches = list(parts(_HYPHENS.sub("-", clean_text(text, QUESTION_LIMIT))))
+    free = tuple(token for part in stretches if part.role == "free" for token in _tokens(part.text))
+    demands = tuple(demand for part in stretches if part.role != "free" for demand in _demands(part))[:DEMANDS_LIMIT]
+    terms, identifiers = _looked_for(free)
+    in_text, named = min(len(terms), TERMS_LIMIT), min(len(identifiers), TERMS_LIMIT)
+    for demand in demands:
+        if not demand.negative:
+            last = len(demand.words) - 1
+            terms.update({Term(word, demand.prefix and at == last): None for at, word in enumerate(demand.words)})
+            identifiers.update({demand.identifier: None} if demand.identifier else {})
+    found = analyse((token.text, finer_kind(token.kind, token.raw)) for token in free)
+    wording = " ".join("".join(part.text for part in _positive(stretches)).split())
+    return ParsedQuery(
+        phrase=wording if demands else clean_text(text, QUESTION_LIMIT),
+        tokens=free,
+        terms=tuple(terms)[:TERMS_LIMIT],
+        identifiers=tuple(identifiers)[:TERMS_LIMIT],
+        demands=demands,
+        free=in_text,
+        free_identifiers=named,
+        analysis=found,
+        rules=rules(matching, found),
+    )
+
+
+def _positive(stretches: Iterable[Part]) -> Iterator[Part]:
+    return (part for part in stretches if part.role != "excluded")
+
+
+def _demands(part: Part) -> Iterator[Demand]:
+    """One demand of a stretch; none of one without a letter or digit."""
+    negative = part.role == "excluded"
+    tokens = list(_tokens(part.text))
+    if not part.quoted and len(tokens) == 1 and tokens[0].identifies:
+        yield Demand(identifier=tokens[0].text, negative=negative)
+        return
+    words = tuple(words_of(part.text))[:PHRASE_LIMIT]
+    if words:
+        prefix = (not part.quoted and _begins(part.text)) or (len(words) == 1 and _lone(words[0]))
+        yield Demand(words, prefix=prefix, negative=negative, quoted=part.quoted)
+
+
+def _looked_for(tokens: Iterable[Token]) -> tuple[dict[Term, None], dict[str, None]]:
+    terms: dict[Term, None] = {}
+    identifiers: dict[str, None] = {}
+    for token in tokens:
+        if token.identifies:
+            identifiers[token.text] = None
+        else:
+            terms.update(dict.fromkeys(_terms(token)))
+    return terms, identifiers
 
 
 def words_of(text: str) -> Iterator[str]:
@@ -115,11 +238,23 @@ def _mixes(token: str) -> bool:
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    for raw in _HYPHENS.sub("-", text.lower()).split():
-        token = raw.strip(_TRIMMED)
+    for piece in _HYPHENS.sub("-", text).split():
+        raw = piece.strip(_TRIMMED + "*")
+        token = raw.lower().strip(_TRIMMED)
         if token and len(token) <= WORD_LIMIT:
-            yield Token(token, kind_of(token))
+            yield Token(token, kind_of(token), raw, _begins(piece))
 
 
-def _terms(token: str) -> Iterable[Term]:
-    return (Term(word, prefix=len(word) == 1 and bool(_IS_CJK.match(word))) for word in words_of(token))
+def _begins(piece: str) -> bool:
+    written = piece.strip(_TRIMMED)
+    return written.endswith("*") and len(written.rstrip("*")) >= BEGINNING and written.count("*") == 1
+
+
+def _lone(word: str) -> bool:
+    """A single character of a script without spaces, found in any pair."""
+    return len(word) == 1 and bool(_IS_CJK.match(word))
+
+
+def _terms(token: Token) -> Iterable[Term]:
+    words = list(words_of(token.text))
+    return (Term(word, prefix=_lone(word) or (token.begins and at == len(words) - 1)) for at, word in enumerate(words))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import inspect, literal, select
+from sqlalchemy import inspect, literal, select, text
 from sqlalchemy.orm import Session
 
 from app.core.access.policy import predicate
@@ -38,3 +39,22 @@ def facts(
         *(columns[name] == value for name, value in entity.visible.items()),
     )
     return {row[0]: Facts(*row[1:]) for row in session.execute(statement)}
+
+
+def export_snapshot(session: Session) -> str:
+    """The name under which another transaction can see what this one sees, for as long as this one is open."""
+    return str(session.scalar(text("select pg_export_snapshot()")))
+
+
+def adopt_snapshot(session: Session, name: str, seconds: float) -> None:
+    """See what the exporting transaction sees; the first statement of a REPEATABLE READ transaction.
+
+    Its statements end after ``seconds``. The name is PostgreSQL's own and goes in as a literal, as its grammar demands.
+    """
+    if not re.fullmatch(r"[0-9A-F-]+", name):
+        raise ValueError(name)
+    session.execute(text(f"set transaction snapshot '{name}'"))
+    session.execute(
+        text("select set_config('statement_timeout', :milliseconds, true)"),
+        {"milliseconds": str(max(1, round(seconds * 1000)))},
+    )

@@ -16,6 +16,7 @@ from app.core.locale import LOCALES
 from app.core.messages import N_
 from app.edge.context import actor, container, is_htmx
 from app.edge.errors import field_errors
+from app.web import search_explain
 from app.web.ai_words import name_of
 from app.web.record_words import badge, word
 
@@ -24,18 +25,28 @@ if TYPE_CHECKING:
 
 blueprint = Blueprint("search", __name__)
 
-FIELDS = ("q", "entity", "locale", "mode", "cost", "page")
+FIELDS = ("q", "entity", "locale", "mode", "cost", "matching", "page")
 MODE_LABELS: Mapping[str, str] = {
     "auto": N_("Best available"),
     "basic": N_("Words only"),
     "orchestrated": N_("Words and meaning"),
 }
 COST_LABELS: Mapping[str, str] = {"fast": N_("Fast"), "balanced": N_("Balanced"), "deep": N_("Deep")}
+MATCHING_LABELS: Mapping[str, str] = {
+    "auto": N_("Any word, best first"),
+    "strict": N_("All words"),
+    "balanced": N_("Most words"),
+    "tolerant": N_("About half of the words"),
+}
 DEGRADED: Mapping[str, str] = {
     "mode_unavailable": N_("Answered by words only: no embedding model is installed."),
     "deep_unavailable": N_("Answered with balanced effort: the deep search has no model to plan with yet."),
     "embedder_unavailable": N_("Answered by words only: the server of the embedding model does not answer."),
     "embedder_timeout": N_("Answered by words only: the server of the embedding model was too slow."),
+    "vectors_unavailable": N_("Answered by words only: the meaning search is not available."),
+    "vector_timeout": N_("Answered by words only: the meaning search did not answer in time."),
+    "vector_failed": N_("Answered by words only: the meaning search failed. Search again."),
+    "rate_limited": N_("Answered fast: too many deep searches in this minute."),
     "serving_changed": N_("Answered by words only: the embedding model was just being replaced. Search again."),
 }
 DISABLED: Mapping[str, str] = {
@@ -62,14 +73,20 @@ def index() -> ResponseReturnValue:
     if asked["q"].strip():
         try:
             single = {name: value for name, value in asked.items() if name != "entity"}
-            wanted = service.request(entities=(asked["entity"],), **single)
+            explain = request.args.get("explain", "")
+            wanted = service.request(entities=(asked["entity"],), **single, facets="true", explain=explain)
             results = _results(wanted, service.search(actor(), wanted), asked)
+            results["sought"] = search_explain.sought(wanted)
         except Invalid as refusal:
             errors = field_errors(refusal)
     status = 422 if errors else 200
     if is_htmx() and not errors:
         return render_template("search/_results.html", results=results), status
     return render_template("search/index.html", form=_form(asked, errors), results=results), status
+
+
+def _searchable() -> tuple[str, ...]:
+    return container().search.entities(actor())
 
 
 def _form(asked: Mapping[str, str], errors: Mapping[str, str]) -> dict[str, object]:
@@ -79,10 +96,12 @@ def _form(asked: Mapping[str, str], errors: Mapping[str, str]) -> dict[str, obje
         **asked,
         "mode": asked["mode"] or "auto",
         "cost": asked["cost"] or "balanced",
+        "matching": asked["matching"] or "auto",
         "entities": [("", _("Everything")), *((name, gettext(registry.get(name).label_plural)) for name in names)],
         "locales_options": [("", _("All languages")), *((code, word(code)) for code in LOCALES)],
         "modes": [(mode, gettext(MODE_LABELS[mode])) for mode in MODE_LABELS],
         "costs": [(cost, gettext(COST_LABELS[cost])) for cost in COST_LABELS],
+        "matchings": [(value, gettext(MATCHING_LABELS[value])) for value in MATCHING_LABELS],
         "errors": errors,
     }
 
@@ -108,7 +127,13 @@ def _results(wanted: SearchRequest, found: SearchResponse, asked: Mapping[str, s
             "previous_href": _address(asked, page=found.page - 1) if found.page > 1 else None,
             "next_href": _address(asked, page=found.page + 1) if found.page < found.pages else None,
         },
-        "suggestions": _suggestions(asked),
+        "suggestions": _relaxations(asked, found) + _suggestions(asked),
+        "did_you_mean": _did_you_mean(asked, found),
+        "facets": search_explain.facets(found, lambda **changed: _address(asked, **changed)),
+        "explain": search_explain.explained(found),
+        "explain_href": _address(asked, explain="true"),
+        "asked": {name: value for name, value in asked.items() if value and name != "page"},
+        "entities": [(name, gettext(container().registry.get(name).label)) for name in _searchable()],
     }
 
 
@@ -159,16 +184,36 @@ def _page_of(hit: SearchHit) -> str:
     return url_for("records.detail", name=hit.entity, record_id=hit.id)
 
 
+def _relaxations(asked: Mapping[str, str], found: SearchResponse) -> list[dict[str, str]]:
+    """Looser searches that do have hits, and how many (`search-measured.md` 11)."""
+    offers = {
+        "entity": (_("Look in everything"), {"entity": ""}),
+        "locale": (_("Look in all languages"), {"locale": ""}),
+        "matching": (_("Look for any of the words"), {"matching": ""}),
+        "demands": (_("Look without + - and quotes"), {"q": container().search.plain(asked["q"])}),
+    }
+    return [
+        {"label": f"{label} ({format_decimal(one.total)})", "href": _address(asked, **changed)}
+        for one in found.relaxations
+        for label, changed in [offers[one.change]]
+    ]
+
+
 def _suggestions(asked: Mapping[str, str]) -> list[dict[str, str]]:
-    """Looser searches: without the filters that were set, and with meaning where only words were asked for."""
-    looser = []
-    if asked["entity"]:
-        looser.append({"label": _("Look in everything"), "href": _address(asked, entity="")})
-    if asked["locale"]:
-        looser.append({"label": _("Look in all languages"), "href": _address(asked, locale="")})
+    """With meaning, where only words were asked for."""
     if asked["cost"] == "fast" or asked["mode"] == "basic":
-        looser.append({"label": _("Look by meaning too"), "href": _address(asked, cost="", mode="")})
-    return looser
+        return [{"label": _("Look by meaning too"), "href": _address(asked, cost="", mode="")}]
+    return []
+
+
+def _did_you_mean(asked: Mapping[str, str], found: SearchResponse) -> dict[str, object] | None:
+    if found.did_you_mean is None:
+        return None
+    return {
+        "q": found.did_you_mean,
+        "href": _address(asked, q=found.did_you_mean),
+        "included": found.meta.corrected,
+    }
 
 
 def _address(asked: Mapping[str, str], **changed: str | int) -> str:

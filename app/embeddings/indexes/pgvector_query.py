@@ -6,6 +6,8 @@ used (`postgres.md`: 20 ms instead of 0.5). One arm per entity, for the same rea
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -88,15 +90,45 @@ def passages(
     Rows have entity, record_id, locale, start, end, current and distance, nearest first, ties by entity, id, locale
     and passage. ``exact`` reads every vector in scope instead of the index.
     """
-    asked = _vector(vector, target.dimensions)
-    arms = [
-        select(_arm(target, asked, entity, condition, locale, limit, exact).subquery())
-        for entity, condition in scope.items()
-    ]
+    statement = _STATEMENTS.get(target, scope, locale is not None, exact)
+    bound = {"asked": list(vector), "place": locale, "most": limit}
+    return session.execute(statement, {name: value for name, value in bound.items() if value is not None}).all()
+
+
+class _Statements:
+    """Statements by where they look. To put one together takes longer than to run it; the vector, the locale and the
+    limit are bound to it. A statement holds its conditions, so that no other can have the same ``id`` meanwhile."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._made: OrderedDict[object, tuple[Select[Any], Mapping[str, ColumnElement[bool]]]] = OrderedDict()
+
+    def get(
+        self, target: Target, scope: Mapping[str, ColumnElement[bool]], localised: bool, exact: bool
+    ) -> Select[Any]:
+        key = (target, localised, exact, tuple((entity, id(condition)) for entity, condition in scope.items()))
+        with self._lock:
+            if key in self._made:
+                self._made.move_to_end(key)
+                return self._made[key][0]
+        statement = _statement(target, scope, localised, exact)
+        with self._lock:
+            self._made[key] = (statement, dict(scope))
+            while len(self._made) > self._size:
+                self._made.popitem(last=False)
+        return statement
+
+
+_STATEMENTS = _Statements(256)
+
+
+def _statement(target: Target, scope: Mapping[str, ColumnElement[bool]], localised: bool, exact: bool) -> Select[Any]:
+    arms = [select(_arm(target, entity, condition, localised, exact).subquery()) for entity, condition in scope.items()]
     near = union_all(*arms).subquery("near")
     document = aliased(SearchDocument)
     c = near.c
-    statement = (
+    return (
         select(
             c.entity,
             c.record_id,
@@ -112,19 +144,11 @@ def passages(
         )
         .order_by(c.distance, c.entity, c.record_id, c.locale, c.n)
     )
-    return session.execute(statement).all()
 
 
-def _arm(
-    target: Target,
-    asked: ColumnElement[Any],
-    entity: str,
-    condition: ColumnElement[bool],
-    locale: str | None,
-    limit: int,
-    exact: bool,
-) -> Select[Any]:
+def _arm(target: Target, entity: str, condition: ColumnElement[bool], localised: bool, exact: bool) -> Select[Any]:
     length = int(target.dimensions)
+    asked = cast(bindparam("asked"), Vector(length))
     distance: ColumnElement[Any] = literal_column(f"(embeddings.embedding::vector({length}))").op(
         operator(target.similarity), return_type=Float()
     )(asked)
@@ -144,10 +168,10 @@ def _arm(
             Embedding.space_id == literal_column(str(int(target.space_id)), Integer),
             Embedding.entity == bindparam(None, entity, String, literal_execute=True),
             _visible(condition),
-            _has_locale(locale),
+            _has_locale() if localised else true(),
         )
         .order_by(order)
-        .limit(limit)
+        .limit(bindparam("most", type_=Integer))
     )
 
 
@@ -166,16 +190,14 @@ def _visible(condition: ColumnElement[bool]) -> ColumnElement[bool]:
     )
 
 
-def _has_locale(locale: str | None) -> ColumnElement[bool]:
-    if locale is None:
-        return true()
+def _has_locale() -> ColumnElement[bool]:
     other = aliased(SearchDocument)
     return (
         exists()
-        .where(other.entity == Embedding.entity, other.record_id == Embedding.record_id, other.locale == locale)
+        .where(
+            other.entity == Embedding.entity,
+            other.record_id == Embedding.record_id,
+            other.locale == bindparam("place", type_=String),
+        )
         .correlate(Embedding)
     )
-
-
-def _vector(vector: Sequence[float], dimensions: int) -> ColumnElement[Any]:
-    return cast(list(vector), Vector(int(dimensions)))

@@ -47,7 +47,8 @@ class KeywordLeg:
     ``total`` counts matching records up to 10,000 (``capped`` beyond). ``known_idf_mass`` in [0, 1] is the share of
     the question's idf that belongs to terms which the index has (`search-measured.md` 2). ``lexemes`` are the
     question's terms as each locale's index writes them, for :meth:`SearchEngine.matching`. ``note`` says why there are
-    no words to search by (``no_terms``) or that only titles were looked at (``title_only``).
+    no words to search by (``no_terms``) or that only titles were looked at (``title_only``). ``degraded`` says why
+    another engine than the chosen one answered. ``unknown`` are the terms that no text of the entities has.
     """
 
     hits: Sequence[KeywordHit]
@@ -56,6 +57,20 @@ class KeywordLeg:
     capped: bool = False
     lexemes: Mapping[str, Sequence[str]] | None = None
     note: str | None = None
+    degraded: str | None = None
+    unknown: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Facet:
+    """Values with how many matching records have each, most first. ``entity`` None: of all entities.
+
+    A record counts once for each locale that it has, so the counts of ``locale`` may sum to more than the total.
+    """
+
+    name: str
+    entity: str | None
+    values: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
@@ -78,11 +93,26 @@ class SearchEngine(Protocol):
         ...
 
     def keyword(self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, window: int) -> KeywordLeg:
-        """The best ``window`` records for any word of the question.
+        """The best ``window`` records for any word of the question, or for as many as its rules ask for, that have
+        what it demands.
 
         ``locale`` restricts records to those that have that translation. Raises :class:`app.core.errors.Invalid` for
         a filter on an unknown field.
         """
+        ...
+
+    def satisfying(self, session: Any, query: ParsedQuery, keys: Sequence[Key]) -> AbstractSet[Key]:
+        """Which records have what the question demands; all of them when it demands nothing."""
+        ...
+
+    def corrections(self, session: Any, words: Sequence[str], scope: Scope) -> Mapping[str, str]:
+        """A word one edit away for each of ``words`` that no text in scope has; only words of texts in scope."""
+        ...
+
+    def facets(
+        self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, fields: Mapping[str, Sequence[str]]
+    ) -> Sequence[Facet]:
+        """What the records are that the words match, up to 10,000 of them; ``fields`` of each entity are counted."""
         ...
 
     def documents(self, session: Any, keys: Sequence[Key], scope: Scope) -> Sequence[FoundDocument]:

@@ -35,17 +35,22 @@ from app.core.clock import Clock
 from app.core.contracts.documents import WordColumns
 from app.core.documents.models import SearchDocument
 from app.core.locale import LOCALES
-from app.search.engines.ports import TOTAL_LIMIT, FoundDocument, Key, KeywordHit, KeywordLeg, Scope
+from app.search.engines.ports import TOTAL_LIMIT, Facet, FoundDocument, Key, KeywordHit, KeywordLeg, Scope
+from app.search.engines.postgres_demands import covered, demanded, satisfied
+from app.search.engines.postgres_facets import facets
+from app.search.engines.postgres_spelling import corrections
 from app.search.engines.postgres_words import EVEN, Counts, lexemes, measured, quoted
 from app.search.engines.ranking import (
+    ALL_TERMS_FIRST,
     LocaleTerms,
+    Statistics,
     in_every_locale,
     known_idf_mass,
     ranked,
     significant,
 )
 from app.search.engines.schema import PostgresWords, RowFilters, configuration
-from app.search.matching import ParsedQuery
+from app.search.matching import ParsedQuery, Term
 
 
 class PostgresEngine:
@@ -65,7 +70,7 @@ class PostgresEngine:
         self, session: Session, query: ParsedQuery, scope: Scope, locale: str | None, window: int
     ) -> KeywordLeg:
         """See :meth:`app.search.engines.ports.SearchEngine.keyword`."""
-        spelt = lexemes(session, query.terms)
+        spelt = _with_alternatives(session, query, lexemes(session, query.terms))
         terms = significant(spelt)
         found = self._candidates(session, query, scope, locale, terms, window)
         if not found and not query.identifiers and not in_every_locale(spelt):
@@ -79,7 +84,20 @@ class PostgresEngine:
             capped=bool(found) and found[0].total > TOTAL_LIMIT,
             known_idf_mass=known_idf_mass(terms, query.identifiers, statistics),
             lexemes={code: list(words) for code, words in terms.items()},
+            unknown=_unknown(query, terms, statistics),
         )
+
+    def corrections(self, session: Session, words: Sequence[str], scope: Scope) -> Mapping[str, str]:
+        """See :meth:`app.search.engines.ports.SearchEngine.corrections`."""
+        return corrections(session, words, list(scope), self._filters.scope(scope))
+
+    def satisfying(self, session: Session, query: ParsedQuery, keys: Sequence[Key]) -> AbstractSet[Key]:
+        """See :meth:`app.search.engines.ports.SearchEngine.satisfying`."""
+        if not query.demands or not keys:
+            return frozenset(keys)
+        key = (SearchDocument.entity, SearchDocument.record_id)
+        rows = session.execute(select(*key).distinct().where(tuple_(*key).in_(list(keys)), satisfied(query)))
+        return frozenset((entity, record) for entity, record in rows)
 
     def documents(self, session: Session, keys: Sequence[Key], scope: Scope) -> Sequence[FoundDocument]:
         """See :meth:`app.search.engines.ports.SearchEngine.documents`."""
@@ -123,6 +141,7 @@ class PostgresEngine:
             .where(
                 SearchDocument.title.icontains(query.phrase, autoescape=True),
                 self._filters.scope(scope),
+                satisfied(query),
                 _has_locale(locale),
             )
             .group_by(*key)
@@ -139,6 +158,26 @@ class PostgresEngine:
             note="title_only",
         )
 
+    def facets(
+        self,
+        session: Session,
+        query: ParsedQuery,
+        scope: Scope,
+        locale: str | None,
+        fields: Mapping[str, Sequence[str]],
+    ) -> Sequence[Facet]:
+        """See :meth:`app.search.engines.ports.SearchEngine.facets`."""
+        terms = significant(_with_alternatives(session, query, lexemes(session, query.terms)))
+        matched = self._matched(query, scope, locale, terms)
+        found = select(matched.c.entity, matched.c.record_id).distinct().limit(TOTAL_LIMIT).cte("found")
+        return facets(session, found, self._filters.registry, fields)
+
+    def _matched(self, query: ParsedQuery, scope: Scope, locale: str | None, terms: Mapping[str, LocaleTerms]) -> CTE:
+        """Every matching text of every locale, with its score."""
+        conditions = and_(self._filters.scope(scope), _has_locale(locale))
+        arms = (_arm(code, terms.get(code), query, conditions) for code in LOCALES)
+        return union_all(*arms).cte("matched")
+
     def _candidates(
         self,
         session: Session,
@@ -149,11 +188,7 @@ class PostgresEngine:
         limit: int,
     ) -> Sequence[Any]:
         """The best ``limit`` records by `ts_rank`, in their best locale each; ``total`` counts all that match."""
-        conditions = and_(self._filters.scope(scope), _has_locale(locale))
-        matched = union_all(*(_arm(code, terms.get(code), query.identifiers, conditions) for code in LOCALES)).cte(
-            "matched"
-        )
-        best = _best_locale(matched)
+        best = _best_locale(self._matched(query, scope, locale, terms))
         counted = select(func.count()).select_from(
             select(literal(1)).select_from(best).limit(TOTAL_LIMIT + 1).subquery()
         )
@@ -163,12 +198,12 @@ class PostgresEngine:
 
 
 def _arm(
-    code: str, words: LocaleTerms | None, identifiers: Sequence[str], conditions: ColumnElement[bool]
+    code: str, words: LocaleTerms | None, query: ParsedQuery, conditions: ColumnElement[bool]
 ) -> Select[*tuple[Any, ...]]:
-    """The rows of one locale that have any of its lexemes or one of the identifiers."""
+    """The rows of one locale that have any of its lexemes or one of the identifiers, and what else is demanded."""
     named: ColumnElement[bool] = false()
-    if identifiers:
-        named = SearchDocument.identifiers.bool_op("&&")(cast(list(identifiers), ARRAY(Text)))
+    if query.identifiers:
+        named = SearchDocument.identifiers.bool_op("&&")(cast(list(query.identifiers), ARRAY(Text)))
     wanted: ColumnElement[bool] = named
     score: ColumnElement[float] = cast(literal(0), Float)
     complete: ColumnElement[bool] = false()
@@ -176,7 +211,7 @@ def _arm(
         anything = SearchDocument.words.bool_op("@@")(_query(words))
         wanted = or_(anything, named)
         score = func.ts_rank(cast(EVEN, ARRAY(Float(24))), SearchDocument.words, _query(words), 1)
-        complete = SearchDocument.words.bool_op("@@")(_query(words, " & ")) if len(words) <= 2 else true()
+        complete = _complete(words)
     arm: Select[*tuple[Any, ...]] = select(
         SearchDocument.entity,
         SearchDocument.record_id,
@@ -185,7 +220,40 @@ def _arm(
         complete.label("complete"),
         score.label("score"),
     )
-    return arm.where(SearchDocument.locale == code, wanted, conditions)
+    return arm.where(SearchDocument.locale == code, wanted, demanded(code, query), covered(query, words), conditions)
+
+
+def _unknown(query: ParsedQuery, terms: Mapping[str, LocaleTerms], statistics: Statistics) -> tuple[str, ...]:
+    """The terms that no text of the entities has, in no form and language."""
+    known: dict[int, bool] = {}
+    for code, words in terms.items():
+        for lexeme, place in words.items():
+            known[place] = known.get(place, False) or statistics.lexemes.get((code, lexeme), 0) > 0
+    return tuple(query.terms[place].text for place, has in sorted(known.items()) if not has)
+
+
+def _complete(words: LocaleTerms) -> ColumnElement[bool]:
+    """Every term, in one of its forms, when there are at most two."""
+    places: dict[int, list[str]] = {}
+    for lexeme, place in words.items():
+        places.setdefault(place, []).append(lexeme)
+    if len(places) > ALL_TERMS_FIRST:
+        return true()
+    return and_(*(SearchDocument.words.bool_op("@@")(_query(forms)) for forms in places.values()))
+
+
+def _with_alternatives(
+    session: Session, query: ParsedQuery, spelt: dict[str, dict[str, int]]
+) -> dict[str, dict[str, int]]:
+    """The lexemes of synonyms and corrections at the place of the term that they stand for."""
+    if query.alternatives:
+        other = lexemes(session, [Term(one.word) for one in query.alternatives])
+        for code, words in other.items():
+            for lexeme, at in words.items():
+                one = query.alternatives[at]
+                if one.locale in (None, code):
+                    spelt[code].setdefault(lexeme, one.place)
+    return spelt
 
 
 def _best_locale(matched: CTE) -> CTE:

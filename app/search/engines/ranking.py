@@ -63,7 +63,7 @@ def ranked(
     top = max(scores, default=0.0)
     hits = []
     for one, score in zip(candidates, scores, strict=True):
-        first = one.complete and len(terms.get(one.locale, ())) == ALL_TERMS_FIRST
+        first = one.complete and len(set(terms.get(one.locale, {}).values())) == ALL_TERMS_FIRST
         hits.append(
             KeywordHit(one.entity, one.record_id, one.locale, score + (top if first else 0.0), bool(one.identifiers))
         )

@@ -84,6 +84,10 @@ class RowFilters:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
+    @property
+    def registry(self) -> Registry:
+        return self._registry
+
     def __call__(self, entity: str, tree: Filter | None) -> ColumnElement[bool]:
         """The condition for rows of ``entity``. Raises :class:`Invalid` for unknown fields and unfit values."""
         if tree is None:

@@ -17,7 +17,8 @@ from app.core.unit import Units
 from app.embeddings.profiles import Profile
 from app.embeddings.query import VectorQueries
 from app.search.engines.schema import RowFilters
-from app.search.service import Defaults, Search
+from app.search.service import Search
+from app.search.work import Defaults
 from tests.fakes.clock import FakeClock
 
 CONTENTS = "cms.contents"
@@ -120,14 +121,15 @@ class Stage:
                 unit.session, query, {CONTENTS: None} if scope is None else scope, locale, window
             )
 
-    def search(self, vectors: VectorSearch | None = None) -> Search:
+    def search(self, vectors: VectorSearch | None = None, budget_ms: int = 60_000) -> Search:
+        """A search with a budget that a busy machine keeps, too."""
         from app.embeddings.query import serving_model
         from app.embeddings.strategy import VectorResolver
         from app.search.resolver import LexicalResolver
 
         parts = self.container
         resolver = VectorResolver(LexicalResolver(), vectors or self.vectors)
-        defaults = Defaults(lambda session: 20, serving_model)
+        defaults = Defaults(lambda session: 20, serving_model, lambda session: budget_ms)
         return Search(parts.units, parts.registry, parts.word_engine, resolver, FakeClock(), defaults)
 
 

@@ -18,7 +18,8 @@ from app.core.registry import Entity
 from app.documentation.models import DocumentationPage, DocumentationText
 from app.search.engines.ports import FoundDocument, Key, KeywordHit, KeywordLeg, Scope
 from app.search.resolver import LexicalResolver
-from app.search.service import Defaults, Search, texts_of
+from app.search.service import Search, texts_of
+from app.search.work import Defaults
 from tests.fakes.clock import START, FakeClock
 
 CONTENTS, USER = "cms.contents", "documentation.user"
@@ -79,6 +80,9 @@ class Behind:
     def __init__(self, hits: Sequence[Key], engine: Any) -> None:
         self.words = engine.words
         self.matching = engine.matching
+        self.satisfying = engine.satisfying
+        self.corrections = engine.corrections
+        self.facets = engine.facets
         self.found = hits
 
     def keyword(self, session: Any, query: Any, scope: Scope, locale: str | None, window: int) -> KeywordLeg:

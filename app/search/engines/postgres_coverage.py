@@ -1,0 +1,78 @@
+"""How much of a question stands in given texts, by the same lexemes and rarity that rank records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from app.core.clock import Clock
+from app.core.contracts.conditions import Filter
+from app.core.contracts.words import WordHit, WordMatches
+from app.search.engines.ports import SearchEngine
+from app.search.engines.postgres_words import Counts, lexemes, quoted
+from app.search.engines.ranking import significant
+from app.search.engines.schema import configuration
+from app.search.matching import parse_query, words_of
+
+HELD = """
+select array(select v.words @@ cast(q.query as tsquery)
+    from unnest(cast(:queries as text[])) with ordinality as q (query, place) order by q.place)
+from unnest(cast(:texts as text[])) with ordinality as t (text, place)
+cross join lateral (select to_tsvector(cast(:configuration as regconfig), t.text) as words offset 0) v
+order by t.place
+"""
+
+
+class PostgresWordSearch:
+    """The :class:`~app.core.contracts.words.WordSearch` of the PostgreSQL engine."""
+
+    def __init__(self, engine: SearchEngine, clock: Clock) -> None:
+        self._engine = engine
+        self._counts = Counts(clock)
+
+    def matches(
+        self, session: Session, question: str, scope: Mapping[str, Filter | None], locale: str | None, window: int
+    ) -> WordMatches:
+        """See :meth:`app.core.contracts.words.WordSearch.matches`."""
+        leg = self._engine.keyword(session, parse_query(question), scope, locale, window)
+        return WordMatches([WordHit(hit.entity, hit.record_id, hit.score) for hit in leg.hits], leg.known_idf_mass)
+
+    def coverage(
+        self, session: Session, question: str, entities: Sequence[str], locale: str, texts: Sequence[str]
+    ) -> Sequence[float]:
+        """See :meth:`app.core.contracts.words.WordSearch.coverage`.
+
+        Identifiers count as their parts: a text that names one has all of them.
+        """
+        if not texts:
+            return []
+        query = parse_query(question)
+        parts = [*query.terms, *(term for one in query.identifiers for term in parse_query(_parts(one)).terms)]
+        terms = significant(lexemes(session, parts))
+        own = {locale: terms.get(locale, {})}
+        statistics = self._counts.statistics(session, entities, own, ())
+        weights = [statistics.lexeme_idf(locale, word) for word in own[locale]]
+        whole = sum(weights)
+        if not whole:
+            return [0.0] * len(texts)
+        return [
+            sum(weight for weight, held in zip(weights, held_here, strict=True) if held) / whole
+            for held_here in _held(session, locale, list(own[locale]), texts)
+        ]
+
+
+def _parts(identifier: str) -> str:
+    return " ".join(words_of(identifier))
+
+
+def _held(session: Session, locale: str, words: Sequence[str], texts: Sequence[str]) -> list[Sequence[Any]]:
+    """For each text, which of the lexemes it has."""
+    values = {
+        "queries": [quoted(word) for word in words],
+        "texts": [" ".join(words_of(one)) for one in texts],
+        "configuration": configuration(locale),
+    }
+    return list(session.scalars(text(HELD), values))

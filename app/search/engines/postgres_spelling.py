@@ -1,0 +1,94 @@
+"""Which words one edit away from an unknown one do stand in texts that the asker may see.
+
+No lexicon is kept: the candidates are looked up in the index itself, inside the scope, so that a suggestion never tells
+of a text that the asker may not see, and never lags behind. Candidates are few hundred per word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, cast, func, literal, select, text
+from sqlalchemy.dialects.postgresql import TSQUERY
+from sqlalchemy.orm import Session
+
+from app.core.documents.models import SearchDocument
+from app.core.locale import LOCALES
+from app.search.engines.postgres_words import quoted
+from app.search.engines.schema import configuration
+from app.search.matching import words_of
+from app.search.spelling import beside
+
+BEST = 5
+"""So many lexemes of a word are looked at closer."""
+COUNTED = 100
+PRESENT = """
+select l.code, w.word, x.lexeme
+from unnest(cast(:codes as text[]), cast(:configurations as text[])) as l (code, configuration)
+cross join unnest(cast(:words as text[])) as w (word)
+cross join lateral unnest(tsvector_to_array(to_tsvector(cast(l.configuration as regconfig), w.word))) as x (lexeme)
+where exists (select from search_documents d
+    where d.words @@ cast(quote_literal(x.lexeme) as tsquery) and d.locale = l.code and d.entity = any(:entities))
+"""
+
+
+def corrections(
+    session: Session, words: Sequence[str], entities: Sequence[str], conditions: ColumnElement[bool]
+) -> dict[str, str]:
+    """A word of visible texts for each of ``words`` that none of them has; a word without one is left out."""
+    found = {}
+    for word in words:
+        if any(_present(session, [word], entities, conditions)):
+            continue
+        near = beside(word)
+        ranked = _present(session, sorted(near), entities, conditions)
+        best = _best(session, near, ranked, conditions)
+        if best is not None:
+            found[word] = best
+    return found
+
+
+def _present(
+    session: Session, words: Sequence[str], entities: Sequence[str], conditions: ColumnElement[bool]
+) -> list[tuple[int, str, str, list[str]]]:
+    """(documents, locale, lexeme, words that have it), most documents first."""
+    rows = session.execute(
+        text(PRESENT),
+        {
+            "codes": list(LOCALES),
+            "configurations": [configuration(code) for code in LOCALES],
+            "words": list(words),
+            "entities": list(entities),
+        },
+    )
+    spelt: dict[tuple[str, str], list[str]] = {}
+    for code, word, lexeme in rows:
+        spelt.setdefault((code, lexeme), []).append(word)
+    counted = [
+        (_count(session, code, lexeme, conditions), code, lexeme, sorted(of)) for (code, lexeme), of in spelt.items()
+    ]
+    return sorted((one for one in counted if one[0]), key=lambda one: (-one[0], one[2], one[1]))
+
+
+def _matching(code: str, lexeme: str, conditions: ColumnElement[bool]) -> tuple[ColumnElement[bool], ...]:
+    has = SearchDocument.words.bool_op("@@")(cast(quoted(lexeme), TSQUERY))
+    return (has, SearchDocument.locale == code, conditions)
+
+
+def _count(session: Session, code: str, lexeme: str, conditions: ColumnElement[bool]) -> int:
+    some = select(literal(1)).where(*_matching(code, lexeme, conditions)).limit(COUNTED).subquery()
+    return int(session.scalar(select(func.count()).select_from(some)) or 0)
+
+
+def _best(session: Session, near: frozenset[str], ranked: Sequence[Any], conditions: ColumnElement[bool]) -> str | None:
+    """The most frequent one as it is really written somewhere, else the most frequent one."""
+    for _, code, lexeme, spelt in ranked[:BEST]:
+        texts = session.execute(
+            select(SearchDocument.title, SearchDocument.body).where(*_matching(code, lexeme, conditions)).limit(3)
+        )
+        written = {word for title, body in texts for word in words_of(f"{title} {body[:20_000]}")}
+        real = sorted(written & near & set(spelt))
+        if real:
+            return str(real[0])
+    return str(ranked[0][3][0]) if ranked else None

@@ -1,0 +1,178 @@
+"""How an answer came about, and why a record is not in it (`search-measured.md` 10, 11).
+
+Counts and reasons for everybody who may search; scores, and what row filters took away, for administrators only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from app.core.contracts.conditions import Filter
+from app.search.engines.ports import KeywordLeg, Scope, SearchEngine
+from app.search.fusion import Fused, word_share
+from app.search.legs import VectorLeg
+from app.search.matching import ParsedQuery
+
+Reason = Literal[
+    "found", "not_searchable", "entity_filter", "locale_filter", "no_words", "no_term", "demands", "matching", "window"
+]
+"""Why a record is (not) there; the first that holds, in the order of the search."""
+
+
+@dataclass(frozen=True)
+class Why:
+    """What became of one record in a search. Ranks are 1-based places, None where a leg has not got it.
+
+    ``place``: its place in the answer. ``vector_ran`` false: only words could find it, since ``vector_off``.
+    """
+
+    entity: str
+    id: int
+    reason: Reason
+    place: int | None
+    words_rank: int | None
+    vector_rank: int | None
+    vector_ran: bool
+    vector_off: str | None
+    locales: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "entity": self.entity,
+            "id": self.id,
+            "reason": self.reason,
+            "place": self.place,
+            "legs": {"words_rank": self.words_rank, "vector_rank": self.vector_rank},
+            "vector": {"ran": self.vector_ran, "reason": self.vector_off},
+            "locales": list(self.locales),
+        }
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A search that has run, as far as its explanation needs it."""
+
+    query: ParsedQuery
+    scope: Scope
+    locale: str | None
+    words: KeywordLeg
+    leg: VectorLeg
+    fused: Sequence[Fused]
+    word_weight: float
+
+
+def explained(engine: SearchEngine, session: Any, ran: Ran, everything: Scope, scores: bool) -> dict[str, Any]:
+    """``meta.explain``: the legs, what filters took away, and for administrators the weights."""
+    told: dict[str, Any] = {
+        "legs": [
+            {
+                "leg": "keyword",
+                "ran": True,
+                "hits": len(ran.words.hits),
+                "total": ran.words.total,
+                "empty_because": None if ran.words.hits else _no_words(engine, session, ran, everything),
+            },
+            {
+                "leg": "vector",
+                "ran": ran.leg.ran,
+                "hits": len(ran.leg.passages),
+                "took_ms": ran.leg.took_ms,
+                "empty_because": None if ran.leg.passages else _no_vectors(ran),
+            },
+        ],
+        "removed": _removed(engine, session, ran, everything, scores),
+    }
+    if scores:
+        share = word_share(ran.words.hits, ran.leg.passages, ran.word_weight)
+        told["fusion"] = {
+            "known_idf_mass": round(ran.words.known_idf_mass, 4),
+            "word_weight": round(share, 4),
+            "vector_weight": round(1 - share, 4),
+        }
+    return told
+
+
+def hit_explained(one: Fused, raw: Mapping[tuple[str, int], float], similarity: float | None) -> dict[str, Any]:
+    """How the score of one hit came about. ``raw``: the word leg's own scores."""
+    return {
+        "named": one.first,
+        "words": {"score": _rounded(raw.get(one.key)), "part": _rounded(one.words_part)},
+        "vector": {"score": _rounded(similarity), "part": _rounded(one.vector_part)},
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def _no_words(engine: SearchEngine, session: Any, ran: Ran, everything: Scope) -> str:
+    if not ran.query.terms and not ran.query.identifiers:
+        return ran.words.note or "no_terms"
+    for reason, query, scope, locale in _looser(ran, everything):
+        if _total(engine, session, query, scope, locale):
+            return reason
+    return "no_term"
+
+
+def _looser(ran: Ran, everything: Scope) -> list[tuple[str, ParsedQuery, Scope, str | None]]:
+    """What stood in the way, the first to be lifted first."""
+    query = ran.query
+    any_term = query.any_term()
+    return [
+        ("matching", query.without_rules(), ran.scope, ran.locale),
+        ("demands", any_term, ran.scope, ran.locale),
+        ("locale_filter", any_term, ran.scope, None),
+        ("entity_filter", any_term, everything, None),
+    ]
+
+
+def _no_vectors(ran: Ran) -> str | None:
+    if ran.leg.ran:
+        return "demands" if ran.query.demands else "filters"
+    return ran.leg.disabled or ran.leg.degraded or "not_asked"
+
+
+def _removed(engine: SearchEngine, session: Any, ran: Ran, everything: Scope, scores: bool) -> dict[str, int]:
+    """How many more records the words match without each filter; every other filter stays."""
+    here = ran.words.total
+    removed = {}
+    if ran.locale is not None:
+        removed["locale"] = _total(engine, session, ran.query, ran.scope, None) - here
+    if set(everything) != set(ran.scope):
+        removed["entity"] = _total(engine, session, ran.query, everything, ran.locale) - here
+    if scores and any(tree is not None for tree in ran.scope.values()):
+        unfiltered: dict[str, Filter | None] = dict.fromkeys(ran.scope)
+        removed["rows"] = _total(engine, session, ran.query, unfiltered, ran.locale) - here
+    return {name: max(0, count) for name, count in removed.items()}
+
+
+def _total(engine: SearchEngine, session: Any, query: ParsedQuery, scope: Scope, locale: str | None) -> int:
+    return engine.keyword(session, query, scope, locale, 1).total
+
+
+def reason(
+    engine: SearchEngine, session: Any, ran: Ran, only: Scope, locales: Sequence[str], entity: str, found: bool
+) -> Reason:
+    """Which step of the search lost the one record that ``only`` lets through."""
+    if found:
+        return "found"
+    if not locales:
+        return "not_searchable"
+    if entity not in ran.scope:
+        return "entity_filter"
+    if ran.locale is not None and ran.locale not in locales:
+        return "locale_filter"
+    if not ran.query.terms and not ran.query.identifiers:
+        return "no_words"
+    return _lost_by_words(engine, session, ran, only)
+
+
+def _lost_by_words(engine: SearchEngine, session: Any, ran: Ran, only: Scope) -> Reason:
+    query = ran.query
+    if not _total(engine, session, query.any_term(), only, ran.locale):
+        return "no_term"
+    if not _total(engine, session, query.without_rules(), only, ran.locale):
+        return "demands"
+    return "window" if _total(engine, session, query, only, ran.locale) else "matching"
