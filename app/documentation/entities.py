@@ -33,3 +33,4 @@ def _corpus(corpus: str, label: str, label_plural: str) -> Entity:
 USER = _corpus("user", N_("Guide page"), N_("User guide"))
 DEVELOPER = _corpus("developer", N_("Developer page"), N_("Developer documentation"))
 ENTITIES = (USER, DEVELOPER)
+BY_CORPUS = {"user": USER, "developer": DEVELOPER}

@@ -14,7 +14,7 @@ from app.core.unit import Unit, Units
 from app.documentation import store
 from app.documentation.markdown import to_plain
 from app.documentation.models import DocumentationPage, DocumentationText
-from app.documentation.reader import CORPORA, Fault, SourceText, read_all
+from app.documentation.reader import CORPORA, Fault, Reading, SourceText, read_all
 
 BATCH = 100
 """Sources of one unit."""
@@ -47,52 +47,56 @@ class Indexer:
         self.index = index
         self.clock = clock
 
-    def index_all(self, units: Units, root: Path) -> IndexReport:
-        """All files are read before anything is written; raises as `reader.read_all`. Safe to run twice at once."""
+    def index_all(self, units: Units, root: Path, corpora: Sequence[str] = CORPORA, full: bool = False) -> IndexReport:
+        """All files are read before anything is written; raises as `reader.read_all`. Safe to run twice at once.
+
+        ``full`` makes unchanged pages anew. A file that can't be read leaves what is stored of it.
+        """
         reading = read_all(root)
         report = IndexReport(faults=tuple(reading.faults))
-        for corpus in CORPORA:
+        for corpus in corpora:
             wanted: dict[str, dict[str, SourceText]] = defaultdict(dict)
             for text in reading.texts:
                 if text.corpus == corpus:
                     wanted[text.source][text.locale] = text
+            change = _Change(reading, corpus, full, report)
             sources = sorted(wanted)
             for start in range(0, len(sources), BATCH):
                 part = {source: wanted[source] for source in sources[start : start + BATCH]}
                 with units() as unit:
-                    self._write(unit, corpus, part, report)
+                    self._write(unit, change, part)
             with units() as unit:
-                self._remove(unit, corpus, set(wanted), report)
+                self._remove(unit, change, set(wanted))
         return report
 
-    def _write(
-        self, unit: Unit, corpus: str, wanted: Mapping[str, Mapping[str, SourceText]], report: IndexReport
-    ) -> None:
-        store.one_indexer(unit.session, corpus)
-        present = store.pages_of(unit.session, corpus, list(wanted))
+    def _write(self, unit: Unit, change: _Change, wanted: Mapping[str, Mapping[str, SourceText]]) -> None:
+        report = change.report
+        store.one_indexer(unit.session, change.corpus)
+        present = store.pages_of(unit.session, change.corpus, list(wanted))
         changed: list[DocumentationPage] = []
         for source, texts in wanted.items():
             page = present.get(source)
             if page is None:
-                page = DocumentationPage(corpus=corpus, source=source, revision=0)
+                page = DocumentationPage(corpus=change.corpus, source=source, revision=0)
                 unit.session.add(page)
                 report.created += 1
-            elif {text.locale: text.content_hash for text in page.texts} == {
+            elif not change.full and change.hashes(page) == {
                 locale: text.content_hash for locale, text in texts.items()
             }:
                 report.unchanged += 1
                 continue
             else:
                 report.updated += 1
-            self._apply(page, texts)
+            self._apply(page, texts, change.kept_locales(source))
             changed.append(page)
         unit.session.flush()
         now = self.clock.now()
-        self.index.put_many(unit, f"documentation.{corpus}", {page.id: documents(page, now) for page in changed})
+        documents_of = {page.id: documents(page, now) for page in changed}
+        self.index.put_many(unit, f"documentation.{change.corpus}", documents_of)
 
-    def _apply(self, page: DocumentationPage, texts: Mapping[str, SourceText]) -> None:
+    def _apply(self, page: DocumentationPage, texts: Mapping[str, SourceText], kept: set[str]) -> None:
         stored = {text.locale: text for text in page.texts}
-        for locale in stored.keys() - texts.keys():
+        for locale in stored.keys() - texts.keys() - kept:
             page.texts.remove(stored[locale])
         for locale, text in texts.items():
             row = stored.get(locale)
@@ -104,10 +108,41 @@ class Indexer:
         page.revision += 1
         page.updated_at = self.clock.now()
 
-    def _remove(self, unit: Unit, corpus: str, wanted: set[str], report: IndexReport) -> None:
-        store.one_indexer(unit.session, corpus)
-        gone = sorted(store.sources_of(unit.session, corpus) - wanted)
-        for page in store.pages_of(unit.session, corpus, gone).values():
-            self.index.remove(unit, f"documentation.{corpus}", page.id)
-            unit.session.delete(page)
-            report.removed += 1
+    def _remove(self, unit: Unit, change: _Change, wanted: set[str]) -> None:
+        """Pages without a file go; of a page whose files can't be read, the locales without a file."""
+        store.one_indexer(unit.session, change.corpus)
+        gone = sorted(store.sources_of(unit.session, change.corpus) - wanted)
+        name = f"documentation.{change.corpus}"
+        for source, page in store.pages_of(unit.session, change.corpus, gone).items():
+            kept = change.kept_locales(source)
+            stored = {text.locale for text in page.texts}
+            if not stored & kept:
+                self.index.remove(unit, name, page.id)
+                unit.session.delete(page)
+                change.report.removed += 1
+            elif stored - kept:
+                self._apply(page, {}, kept)
+                unit.session.flush()
+                self.index.put(unit, name, page.id, documents(page, self.clock.now()))
+                change.report.updated += 1
+            else:
+                change.report.unchanged += 1
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What one run does to one corpus."""
+
+    reading: Reading
+    corpus: str
+    full: bool
+    report: IndexReport
+
+    def kept_locales(self, source: str) -> set[str]:
+        """The locales of a source whose files can't be read."""
+        return {locale for corpus, name, locale in self.reading.kept if (corpus, name) == (self.corpus, source)}
+
+    def hashes(self, page: DocumentationPage) -> dict[str, bytes]:
+        """The content hashes stored of the files that can be read, or are gone."""
+        kept = self.kept_locales(page.source)
+        return {text.locale: text.content_hash for text in page.texts if text.locale not in kept}

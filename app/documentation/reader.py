@@ -16,7 +16,7 @@ from app.documentation.markdown import first_heading
 CORPORA = ("user", "developer")
 LONGEST = 2 * 1024 * 1024
 """Bytes of one file."""
-EDITION = b"1"
+EDITION = b"2"
 """Part of every content hash: raise it when what is made of a file changes, so that all pages are made again."""
 
 
@@ -35,10 +35,14 @@ class SourceText:
 
 @dataclass(frozen=True)
 class Fault:
-    """A file that was left out, relative to the root, and why."""
+    """A file that was left out, relative to the root, and why.
+
+    ``kept``: it can't be read at all, so what was stored of it stays; else the policy refuses it, and it goes.
+    """
 
     file: str
     error: ChangeoverError
+    kept: bool = False
 
 
 @dataclass
@@ -47,6 +51,8 @@ class Reading:
 
     texts: list[SourceText] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+    kept: set[tuple[str, str, str]] = field(default_factory=set)
+    """(corpus, source, locale) of the files that can't be read."""
 
 
 def read_all(root: Path) -> Reading:
@@ -73,21 +79,28 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _read_into(reading: Reading, root: Path, corpus: str, locale: str, path: Path, inside: Path) -> None:
     file = path.relative_to(root).as_posix()
+    source = inside.as_posix().removesuffix(".md")
     try:
         data = _bytes(path)
-        declared, body = split(data.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        reading.faults.append(Fault(file, Invalid("documentation.not_utf8")))
-        return
+        declared, body = split(_decoded(data))
     except Invalid as error:
-        reading.faults.append(Fault(file, error))
+        reading.faults.append(Fault(file, error, kept=True))
+        reading.kept.add((corpus, source, locale))
         return
     check_audience(file, declared)
-    source = inside.as_posix().removesuffix(".md")
     try:
         reading.texts.append(_admitted(corpus, locale, source, declared, body, data))
     except Invalid as error:
-        reading.faults.append(Fault(file, error))
+        kept = error.code == "documentation.no_title"
+        reading.faults.append(Fault(file, error, kept))
+        reading.kept |= {(corpus, source, locale)} if kept else set()
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Invalid("documentation.not_utf8") from None
 
 
 def _bytes(path: Path) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,13 +16,12 @@ from app.core.contracts.documents import DocumentIndex
 from app.core.errors import NotFound
 from app.core.unit import Unit, Units
 from app.documentation import store
-from app.documentation.entities import ENTITIES
+from app.documentation.entities import BY_CORPUS
 from app.documentation.indexer import Indexer, IndexReport
 from app.documentation.markdown import Heading, to_html
 from app.documentation.models import DocumentationPage, DocumentationText
+from app.documentation.overview import Overview
 from app.documentation.reader import CORPORA, Reading, read_all
-
-BY_CORPUS = {str(entity.visible["corpus"]): entity for entity in ENTITIES}
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,13 @@ class Documentation:
     def __init__(self, index: DocumentIndex, clock: Clock, root: Path) -> None:
         self.indexer = Indexer(index, clock)
         self.root = root
+        self.overview = Overview(root)
 
-    def index(self, units: Units, root: Path | None = None) -> IndexReport:
-        """Bring both corpora to what the files say; raises as `reader.read_all`, then nothing was written."""
-        return self.indexer.index_all(units, root or self.root)
+    def index(
+        self, units: Units, root: Path | None = None, corpora: Sequence[str] = CORPORA, full: bool = False
+    ) -> IndexReport:
+        """Bring the corpora to what the files say; raises as `reader.read_all`, then nothing was written."""
+        return self.indexer.index_all(units, root or self.root, corpora, full)
 
     def validate_sources(self) -> Reading:
         """Read every file and write nothing; raises as :meth:`index`."""

@@ -40,34 +40,33 @@ MODULES = {
 @in_unit
 def index(*, unit: Unit) -> ResponseReturnValue:
     """Every corpus that the person may read."""
-    service = _service()
-    names = service.corpora(actor())
-    corpora = [_corpus(name, service.pages(unit, actor(), name)) for name in names]
+    names = service().corpora(actor())
+    corpora = [_corpus(name, service().pages(unit, actor(), name)) for name in names]
     filled = [corpus for corpus in corpora if corpus["pages"]]
-    return render_template("documentation/index.html", corpora=filled, can_see_import=actor().may("*"))
+    return render_template("documentation/index.html", corpora=filled, can_see_sources=actor().may("*"))
 
 
 @blueprint.get("/documentation/<corpus>/<path:source>")
 @in_unit
 def page(corpus: str, source: str, *, unit: Unit) -> ResponseReturnValue:
     """One page, in the language of ``?locale=`` or of the person."""
-    service = _service()
     wished = request.args.get("locale")
-    found = service.page(unit, actor(), corpus, source, wished if wished in LOCALES else None)
+    found = service().page(unit, actor(), corpus, source, wished if wished in LOCALES else None)
     siblings = [
-        {"href": _address(line.corpus, line.source), "title": line.title, "active": line.source == source}
-        for line in service.pages(unit, actor(), corpus)
+        {"href": address(line.corpus, line.source), "title": line.title, "active": line.source == source}
+        for line in service().pages(unit, actor(), corpus)
     ]
     return render_template(
         "documentation/page.html", page=_shown(found), siblings=siblings, corpus={"label": _(LABELS[corpus])}
     )
 
 
-def _service() -> Documentation:
-    service = container().documentation
-    if service is None:
+def service() -> Documentation:
+    """The documentation. Raises :class:`NotFound` where it is not installed."""
+    found = container().documentation
+    if found is None:
         raise NotFound("documentation.not_installed")
-    return service
+    return found
 
 
 def _corpus(name: str, lines: list[PageLine]) -> dict[str, object]:
@@ -75,7 +74,7 @@ def _corpus(name: str, lines: list[PageLine]) -> dict[str, object]:
     for line in lines:
         groups.setdefault(line.module, []).append(
             {
-                "href": _address(line.corpus, line.source),
+                "href": address(line.corpus, line.source),
                 "title": line.title,
                 "summary": line.summary,
                 "locale": line.locale,
@@ -104,12 +103,13 @@ def _shown(found: PageView) -> dict[str, object]:
         "html": Markup(found.html),
         "headings": [{"id": heading.id, "text": heading.text} for heading in found.headings if heading.level == 2],
         "other_locales": [
-            {"label": word(code), "href": _address(found.corpus, found.source) + f"?locale={code}", "locale": code}
+            {"label": word(code), "href": address(found.corpus, found.source) + f"?locale={code}", "locale": code}
             for code in found.locales
             if code != found.locale
         ],
     }
 
 
-def _address(corpus: str, source: str) -> str:
+def address(corpus: str, source: str) -> str:
+    """Where a page is read."""
     return url_for("documentation.page", corpus=corpus, source=source)

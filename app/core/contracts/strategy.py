@@ -13,6 +13,8 @@ from app.core.contracts.vectors import VectorSearch
 
 Mode = Literal["auto", "basic", "orchestrated"]
 Cost = Literal["fast", "balanced", "deep"]
+Matching = Literal["strict", "balanced", "tolerant", "auto"]
+"""How forgiving words are (`seed-facts.md` 5); ``auto`` orders hits and removes none."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,11 @@ GOOD: dict[str, Any] = {
 
 
 def test_the_policy_admits_a_page_that_declares_everything() -> None:
-    assert admit_user(GOOD, "en") == GOOD
+    assert admit_user(GOOD, "en") == {
+        **GOOD,
+        "permissions_metadata_validated": True,
+        "required_permissions_count": 0,
+    }
     assert admit_user({**GOOD, "audience": "shared"}, "en")["audience"] == "shared"
 
 
