@@ -91,8 +91,20 @@ lock: setup-dev ## regenerate the lock files (UPGRADE=--upgrade for newer versio
 	cd requirements && for name in bootstrap dev; do "../$(BIN)/uv" pip compile $(LOCK) $(UPGRADE) $$name.in -o $$name.lock; done
 	cd requirements && for name in local base; do "../$(BIN)/uv" pip compile $(LOCK) -c dev.lock $$name.in -o $$name.lock; done
 
+.PHONY: openapi
+openapi: setup-dev ## docs/reference/openapi.json, from the code
+	$(BIN)/python -m tests.api.openapi_file
+
 bench-switch: setup-dev ## what a switch costs beside its model, copy and index alone (SIZE=small|full)
 	$(BIN)/python -m evaluations.bench.bench_switch --size $(or $(SIZE),small)
+
+.PHONY: bench-crud
+bench-crud: setup-dev ## lists and details of records under row rules, beside the same SQL by hand
+	$(BIN)/python -m evaluations.bench.bench_crud
+
+.PHONY: bench-recovery
+bench-recovery: setup-dev ## seconds until a switch moves again after a kill, per kind of process (SIZE=small|full)
+	$(BIN)/python -m evaluations.bench.bench_recovery --size $(or $(SIZE),small)
 
 .PHONY: faults
 faults: setup-dev ## every fault, the sweeps and the soaks, and docs/reference/faults.md (SIZE=small|full)

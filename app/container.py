@@ -7,7 +7,7 @@ them blocked the console starts and searches by words (`architecture.md`, deleti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +48,14 @@ from app.core.processes.health import Health
 from app.core.queue import JobQueue, RedisQueue
 from app.core.registry import Registry
 from app.core.settings.schema import (
+    BUDGET_BALANCED,
+    DEEP_PER_MINUTE,
     EMBEDDING_MODEL,
     PAGE_SIZE,
     RETAIN_PREVIOUS_DAYS,
+    SEARCH_ENGINE,
+    SYNONYMS_EN,
+    SYNONYMS_IT,
     VECTOR_DIMENSIONS,
     VECTOR_ENABLED,
     VECTOR_MODEL,
@@ -62,13 +67,21 @@ from app.core.settings.schema import (
 from app.core.settings.service import Settings
 from app.core.unit import Unit, Units
 from app.sao.entities import TICKETS
+from app.search.engines.chosen import ChosenEngine
+from app.search.engines.elasticsearch import ElasticsearchEngine
+from app.search.engines.elasticsearch_client import Cluster
+from app.search.engines.elasticsearch_follow import Elasticsearch
 from app.search.engines.ports import SearchEngine
 from app.search.engines.postgres import PostgresEngine
 from app.search.engines.schema import RowFilters
+from app.search.rates import DeepRate
 from app.search.resolver import LexicalResolver
-from app.search.service import Defaults, Search
+from app.search.service import Search
+from app.search.spelling import read_groups
+from app.search.work import Defaults
 
 if TYPE_CHECKING:
+    from app.documentation.answering import Answering
     from app.documentation.service import Documentation
     from app.embeddings.client import ModelServers
     from app.embeddings.models import SwitchFailure
@@ -114,7 +127,9 @@ class Container:
     documentation: Documentation | None
     word_engine: SearchEngine
     search: Search
+    elasticsearch: Elasticsearch | None = None
     vectors: VectorSearch | None = None
+    answering: Answering | None = None
     ai: EmbeddingParts | None = None
     profiles: Profiles | None = None
     model_servers: ModelServers | None = None
@@ -130,7 +145,7 @@ def build_container(config: Config, *, clock: Clock | None = None, queue: JobQue
     units = Units(engine, queue)
     registry = Registry([CONTENTS, TICKETS])
     row_filters = RowFilters(registry)
-    word_engine = PostgresEngine(row_filters, clock)
+    word_engine: SearchEngine = PostgresEngine(row_filters, clock)
     outbox = Outbox(word_engine.words)
     documentation = _documentation(config, registry, outbox, clock)
     audit = Audit(clock)
@@ -138,6 +153,11 @@ def build_container(config: Config, *, clock: Clock | None = None, queue: JobQue
     appliers: dict[str, Applier] = {SETTING: SettingApplier(settings)}
     approvals = Approvals(ApprovalParts(clock, audit, registry, settings, _authors(registry), appliers))
     settings.moderation = approvals
+    elasticsearch: Elasticsearch | None = None
+    if config.elasticsearch_url:
+        cluster = Cluster(config.elasticsearch_url, config.elasticsearch_prefix, clock, config.elasticsearch_timeout)
+        elasticsearch = Elasticsearch(units, cluster, registry)
+        word_engine = _chosen(word_engine, ElasticsearchEngine(cluster, word_engine, row_filters, registry), settings)
     ai = _ai_parts(config, units, queue, clock, settings)
     if ai is not None:
         _serving_settings(settings, ai.profiles)
@@ -169,8 +189,10 @@ def build_container(config: Config, *, clock: Clock | None = None, queue: JobQue
         contents=Contents(outbox, clock),
         documentation=documentation,
         word_engine=word_engine,
-        search=_search(units, registry, word_engine, clock, settings, vectors),
+        search=_search(units, registry, word_engine, DeepRate(config.redis_url, clock), settings, vectors),
+        elasticsearch=elasticsearch,
         vectors=vectors,
+        answering=_answering(units, word_engine, clock, vectors) if documentation else None,
         ai=ai,
         profiles=ai.profiles if ai else None,
         model_servers=ai.servers if ai else None,
@@ -275,7 +297,7 @@ def _search(
     units: Units,
     registry: Registry,
     engine: SearchEngine,
-    clock: Clock,
+    rate: DeepRate,
     settings: Settings,
     vectors: VectorSearch | None,
 ) -> Search:
@@ -287,8 +309,35 @@ def _search(
         from app.embeddings.strategy import VectorResolver
 
         resolver, model = VectorResolver(resolver, vectors), serving_model
-    defaults = Defaults(lambda session: int(settings.value(Unit(session), PAGE_SIZE) or 20), model)
-    return Search(units, registry, engine, resolver, clock, defaults)
+
+    def deep_allowed(session: Session, actor: Actor) -> bool:
+        return rate.allowed(actor, int(settings.value(Unit(session), DEEP_PER_MINUTE) or 0))
+
+    defaults = Defaults(
+        lambda session: int(settings.value(Unit(session), PAGE_SIZE) or 20),
+        model,
+        lambda session: int(settings.value(Unit(session), BUDGET_BALANCED) or 0),
+        _synonyms(settings),
+        deep_allowed,
+    )
+    return Search(units, registry, engine, resolver, rate.clock, defaults)
+
+
+def _chosen(postgres: SearchEngine, elasticsearch: ElasticsearchEngine, settings: Settings) -> SearchEngine:
+    """Both engines: the setting is read with each search, so that a change holds at once."""
+    return ChosenEngine(
+        postgres, elasticsearch, lambda session: settings.value(Unit(session), SEARCH_ENGINE) == "elasticsearch"
+    )
+
+
+def _synonyms(settings: Settings) -> Callable[[Session], Mapping[str, Sequence[Sequence[str]]]]:
+    names = {"en": SYNONYMS_EN, "it": SYNONYMS_IT}
+
+    def synonyms(session: Session) -> Mapping[str, Sequence[Sequence[str]]]:
+        values = settings.values(Unit(session), tuple(names.values()))
+        return {locale: read_groups(str(values[name] or "")) for locale, name in names.items()}
+
+    return synonyms
 
 
 def _no_model(session: Session) -> None:
@@ -307,3 +356,20 @@ def _documentation(config: Config, registry: Registry, outbox: Outbox, clock: Cl
     for entity in ENTITIES:
         registry.add(entity)
     return Documentation(outbox, clock, config.changeover_docs_root)
+
+
+def _answering(units: Units, engine: SearchEngine, clock: Clock, vectors: VectorSearch | None) -> Answering:
+    """Answers from the documentation; no chat model is wired yet, so passages answer."""
+    from app.documentation.answering import Answering
+    from app.documentation.confidence import MEASURED
+    from app.documentation.retrieval import Limits, Retrieval
+    from app.search.engines.postgres_coverage import PostgresWordSearch
+
+    model: Callable[[Session], str | None] = _no_model
+    if vectors is not None:
+        from app.embeddings.query import serving_model as model
+
+    def limits(session: Session) -> Limits:
+        return Limits(calibration=MEASURED.get(model(session) or ""))
+
+    return Answering(Retrieval(units, PostgresWordSearch(engine, clock), vectors, limits))

@@ -22,6 +22,7 @@ from tests.fakes.queue import RecordingQueue
 from tests.fixtures.catalogues import compile_for_session
 from tests.fixtures.clients import Api, Browser, People
 from tests.fixtures.databases import WorkerDatabase, migrate
+from tests.fixtures.elasticsearch import offer_for_session
 from tests.fixtures.servers import TestServers, create_database, drop_database, start_for_session
 
 SECRET_KEY = "a secret key of the tests only"
@@ -30,6 +31,7 @@ SECRET_KEY = "a secret key of the tests only"
 def pytest_configure(config: pytest.Config) -> None:
     compile_for_session(config)
     start_for_session(config)
+    offer_for_session(config)
 
 
 @pytest.fixture(scope="session", autouse=True)

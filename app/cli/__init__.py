@@ -5,9 +5,19 @@ from __future__ import annotations
 import click
 from flask import Flask
 
-from app.cli import data, db, embeddings, servers, tokens, users
+from app.cli import data, db, docs, embeddings, queues, search, servers, tokens, users
 
-GROUPS: tuple[click.Group, ...] = (data.group, db.group, embeddings.group, servers.group, tokens.group, users.group)
+GROUPS: tuple[click.Group, ...] = (
+    data.group,
+    db.group,
+    docs.group,
+    embeddings.group,
+    queues.group,
+    search.group,
+    servers.group,
+    tokens.group,
+    users.group,
+)
 
 
 def register(app: Flask) -> None:

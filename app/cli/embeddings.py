@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from app.cli import dry_run as dry_runs
+from app.cli import vector_health
 from app.cli.group import CommandGroup
 from app.core.contracts.actor import SYSTEM
 from app.core.errors import Unavailable
@@ -18,7 +20,11 @@ from app.edge.context import container
 if TYPE_CHECKING:
     from app.embeddings.parts import EmbeddingParts
 
-group = CommandGroup("embeddings", help="Embedding models, the switch between them, and their vectors.")
+group = CommandGroup(
+    "embeddings",
+    help="Embedding models, the switch between them, and their vectors.",
+    commands=[vector_health.health, vector_health.repair],
+)
 
 FOLLOW_SECONDS = 1.0
 
@@ -53,15 +59,38 @@ def probe(profile: str, as_json: bool) -> None:
 @click.option("--resume", is_flag=True, help="Continue a switch that failed or stands still.")
 @click.option("--abandon", is_flag=True, help="Give up the open switch.")
 @click.option("--report-failure", is_flag=True, help="Store a refusal of the server as a failed switch.")
+@click.option("--dry-run", is_flag=True, help="Take every step but the activation, show the figures, undo it.")
+@click.option("--simulate-crash", metavar="POINT", help="Let a worker die at a phase or checkpoint; not in production.")
 @click.option("--follow", is_flag=True, help="Show the progress until the switch has ended.")
 @click.option("--json", "as_json", is_flag=True)
 def switch(
-    profile: str | None, mode: str, resume: bool, abandon: bool, report_failure: bool, follow: bool, as_json: bool
+    profile: str | None,
+    mode: str,
+    resume: bool,
+    abandon: bool,
+    report_failure: bool,
+    dry_run: bool,
+    simulate_crash: str | None,
+    follow: bool,
+    as_json: bool,
 ) -> None:
     """Start a switch to PROFILE, or continue or abandon the open one."""
     if sum((profile is not None, resume, abandon)) != 1:
         raise click.UsageError("Name a profile, or give --resume or --abandon: exactly one of them.")
+    if dry_run and (profile is None or report_failure):
+        raise click.UsageError("--dry-run needs a profile, and stores no refusal.")
+    if simulate_crash and (profile is None or report_failure or dry_run):
+        raise click.UsageError("--simulate-crash needs a profile, and goes with --mode only.")
     ai = parts()
+    if simulate_crash:
+        _drill(ai, str(profile), mode, simulate_crash, as_json)
+        return
+    if dry_run:
+        shown = dry_runs.run(ai, str(profile), mode)
+        _print(shown if as_json else dry_runs.lines(shown), as_json)
+        if shown["outcome"] != "finished" or shown["undecided"]:
+            raise SystemExit(1)
+        return
     if resume:
         ai.switching.resume(SYSTEM)
     elif abandon:
@@ -72,6 +101,17 @@ def switch(
         _follow(ai)
     else:
         _print(_current(ai), as_json)
+
+
+def _drill(ai: EmbeddingParts, profile: str, mode: str, at: str, as_json: bool) -> None:
+    """Exits with 1 unless the process died, somebody went on, and all vectors are right in the end."""
+    ai.drills.refuse(container().config.changeover_env)
+    point = ai.drills.point(at)
+    started = ai.switching.start(SYSTEM, profile, mode, within=ai.drills.arming(point))
+    outcome = ai.drills.watch(started, point)
+    _print(outcome.shown(), as_json)
+    if not outcome.passed:
+        raise SystemExit(1)
 
 
 @group.command("status")
@@ -118,19 +158,6 @@ def failures(retry: bool, set_aside: bool, note: str | None, ids: tuple[int, ...
 def prune(model_key: str) -> None:
     """Delete the kept rows of a model that does not serve."""
     click.echo(f"{parts().upkeep.prune(model_key)} rows deleted")
-
-
-@group.command("repair")
-@click.option("--entity", help="One kind of record, such as cms.contents; all without it.")
-@click.option("--json", "as_json", is_flag=True)
-def repair(entity: str | None, as_json: bool) -> None:
-    """Embed what the serving model misses, and build its missing indexes."""
-    ai = parts()
-    outcome = ai.upkeep.repair(entity)
-    built = ai.upkeep.build_missing_indexes()
-    _print({**vars(outcome), "indexes_built": built}, as_json)
-    if outcome.failed:
-        raise SystemExit(1)
 
 
 def _current(ai: EmbeddingParts) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import click
 from app.cli.group import CommandGroup
 from app.core.access.actor import SCOPES
 from app.core.access.tokens import LONGEST_DAYS
+from app.core.unit import Origin
 from app.edge.context import container
 
 group = CommandGroup("tokens", help="Bearer tokens for scripts.")
@@ -19,7 +20,7 @@ group = CommandGroup("tokens", help="Bearer tokens for scripts.")
 @click.option("--name", default="command line", show_default=True)
 def create(login: str, scopes: tuple[str, ...], days: int, name: str) -> None:
     """Print a new token, and nothing else; it can't be shown again."""
-    with container().units() as unit:
+    with container().units(origin=Origin("command")) as unit:
         user = container().access.user(unit, login)
         _, secret = container().tokens.create(unit, user, name, scopes, days)
     click.echo(secret)

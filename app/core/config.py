@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 
 from app.core.errors import ConfigurationError
 
-PREFIXES = ("CHANGEOVER_", "AI_EMBEDDINGS_", "AI_RERANK_", "EMBEDDINGS_", "WEB_", "HOST_")
+PREFIXES = ("CHANGEOVER_", "AI_EMBEDDINGS_", "AI_RERANK_", "ELASTICSEARCH_", "EMBEDDINGS_", "WEB_", "HOST_")
 
 
 class ServerSettings(BaseModel):
@@ -56,6 +56,10 @@ class Config(BaseModel):
     changeover_rate_limit_costly: int = Field(default=120, ge=0, le=1_000_000)
     changeover_rate_limit_anonymous: int = Field(default=120, ge=0, le=1_000_000)
     changeover_docs_root: Path = Path("docs/handbook")
+
+    elasticsearch_url: str | None = None
+    elasticsearch_prefix: str = Field(default="changeover", pattern=r"^[a-z][a-z0-9_]{0,40}$")
+    elasticsearch_timeout: float = Field(default=1.0, gt=0, le=60)
 
     ai_embeddings_url: str | None = None
     ai_embeddings_key: SecretStr | None = None

@@ -228,6 +228,14 @@ SENTENCES: Mapping[str, str] = {
         "%(entity)s can't be searched by you: results show its title and texts, and one of these fields is hidden from"
         " you."
     ),
+    "engine.absent": N_("Elasticsearch has no address: set ELASTICSEARCH_URL."),
+    "engine.away": N_("Elasticsearch can't be reached or does not answer in time (%(kind)s)."),
+    "engine.busy": N_("Elasticsearch is too busy to take what is sent to it (%(kind)s)."),
+    "engine.blocked": N_("Elasticsearch takes no writes: its disk is full or its index is blocked (%(kind)s)."),
+    "engine.refused": N_("Elasticsearch refused a request with status %(status)s (%(kind)s)."),
+    "engine.not_built": N_("Elasticsearch has no index that is kept up to date (%(kind)s). Build it first."),
+    "engine.incomplete": N_("The new index of %(entity)s holds %(got)s records instead of %(expected)s."),
+    "engine.reindex_first": N_("Elasticsearch is not ready: build its index first with flask search reindex."),
     # import
     "import.not_json": N_("The line is not a JSON object."),
     "import.no_title": N_("The line has neither a title nor a text."),
@@ -250,6 +258,10 @@ SENTENCES: Mapping[str, str] = {
     "documentation.field": N_("The front matter needs %(field)s: %(expected)s."),
     "documentation.no_title": N_("The page has neither a title nor a first heading."),
     "documentation.not_installed": N_("The documentation is switched off in this installation."),
+    "documentation.unavailable": N_(
+        "The documentation can't answer now: a page breaks the rules of who may read it. Tell an administrator."
+    ),
+    "documentation.dataset": N_("The dataset can't be read: %(where)s %(expected)s."),
 }
 
 

@@ -26,13 +26,18 @@ def set_up(session: Session, space: Space) -> None:
 
 
 def serve(session: Session, space: Space) -> None:
-    """The one update that makes ``space`` answer; lifts a suspension in the same breath."""
+    """The one statement that makes ``space`` answer; lifts a suspension in the same breath.
+
+    A switch may be the first to make anything serve: where no model was ever set up, the row is made.
+    """
     session.execute(
         text(
             """
-            update serving set space_id = :space, model_key = :key, dimensions = :dimensions,
-                similarity = :similarity, suspended_reason = null, since = clock_timestamp(), epoch = epoch + 1
-            where id = 1
+            insert into serving (id, space_id, model_key, dimensions, similarity)
+            values (1, :space, :key, :dimensions, :similarity)
+            on conflict (id) do update set space_id = excluded.space_id, model_key = excluded.model_key,
+                dimensions = excluded.dimensions, similarity = excluded.similarity,
+                suspended_reason = null, since = clock_timestamp(), epoch = serving.epoch + 1
             """
         ),
         {"space": space.id, "key": space.key, "dimensions": space.dimensions, "similarity": space.similarity},

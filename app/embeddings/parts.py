@@ -12,10 +12,14 @@ from app.core.contracts.checkpoints import Checkpoint
 from app.core.queue import DEFAULT, EMBEDDINGS, INDEX, SWITCH, JobQueue
 from app.core.unit import Unit, Units
 from app.embeddings import ledger_store
-from app.embeddings.checkpoints import make_checkpoint
+from app.embeddings.checkpoints import make_checkpoint, staged
 from app.embeddings.chunks import EmbeddingChunks
 from app.embeddings.client import ModelServers
 from app.embeddings.consumers import SERVING, Consumers
+from app.embeddings.drill import Drills
+from app.embeddings.dry_run import DryRunEnd
+from app.embeddings.health import VectorHealth
+from app.embeddings.health_views import HealthViews
 from app.embeddings.index_chunks import IndexChunks
 from app.embeddings.machine import Machine
 from app.embeddings.phases.activate import Activate
@@ -46,6 +50,9 @@ class EmbeddingParts:
     upkeep: Upkeep
     watchdog: Watchdog
     views: SwitchViews
+    drills: Drills
+    health: VectorHealth
+    health_views: HealthViews
 
     @staticmethod
     def take_tick(session: Session) -> bool:
@@ -96,7 +103,7 @@ def _phases(
         "embeddings": Embeddings(units, wakes.chunks),
         "indexes": Indexes(units, wakes.indexes, checkpoint),
         "verify": Verify(units, wakes.indexes, wakes.consumer, synchroniser),
-        "activate": Activate(checkpoint, wake_after),
+        "activate": Activate(checkpoint, wake_after, DryRunEnd(units, wakes.tidy)),
     }
 
 
@@ -110,7 +117,7 @@ def build_parts(
     settings: SettingsOfSwitch,
 ) -> EmbeddingParts:
     """Wire the package."""
-    checkpoint = make_checkpoint(config.changeover_crash_at)
+    checkpoint = staged(make_checkpoint(config.changeover_crash_at), units.engine, config.changeover_env)
     wakes = make_wakes(config.embeddings_workers)
     synchroniser = Synchroniser(units, servers, clock, checkpoint)
     give_up = config.ai_embeddings_give_up_seconds
@@ -120,6 +127,8 @@ def build_parts(
         server = config.servers.get(profile.server)
         return min(config.embeddings_workers, server.slots if server else 1)
 
+    phases = _phases(config, units, synchroniser, checkpoint, wakes)
+    upkeep = Upkeep(units, profiles, servers, synchroniser, checkpoint, memory)
     return EmbeddingParts(
         profiles=profiles,
         servers=servers,
@@ -134,13 +143,11 @@ def build_parts(
             config.ai_embeddings_interrupted_seconds,
             slots,
         ),
-        machine=Machine(
-            units, _phases(config, units, synchroniser, checkpoint, wakes), checkpoint, give_up, wakes.step
-        ),
+        machine=Machine(units, phases, checkpoint, give_up, wakes.step),
         chunks=EmbeddingChunks(units, synchroniser, clock, checkpoint, give_up, wakes.step),
         index_chunks=IndexChunks(units, checkpoint, memory, wakes.step),
         consumers=Consumers(units, synchroniser, checkpoint),
-        upkeep=Upkeep(units, profiles, servers, synchroniser, checkpoint, memory),
+        upkeep=upkeep,
         watchdog=Watchdog(
             queue,
             clock,
@@ -149,4 +156,15 @@ def build_parts(
             indexes=lambda unit: unit.wake("jobs.embeddings_index.build_missing", INDEX),
         ),
         views=SwitchViews(profiles),
+        drills=Drills(units, clock),
+        health=VectorHealth(
+            units,
+            clock,
+            servers,
+            synchroniser,
+            upkeep,
+            wake_consumer=lambda unit: wakes.consumer(unit, SERVING),
+            wake_index=lambda unit, space_id: unit.wake("jobs.embeddings_index.rebuild", INDEX, space_id=space_id),
+        ),
+        health_views=HealthViews(),
     )

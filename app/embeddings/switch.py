@@ -12,12 +12,14 @@ from typing import Any, Protocol
 
 from sqlalchemy.exc import IntegrityError
 
+from app.core.audit.service import Audit
 from app.core.clock import Clock
 from app.core.contracts.actor import Actor
 from app.core.contracts.checkpoints import Checkpoint
 from app.core.errors import ChangeoverError, Conflict, Forbidden, Invalid
 from app.core.unit import Unit, Units
 from app.embeddings import activation_store as activation
+from app.embeddings import dry_run_store as dry_runs
 from app.embeddings import events_store as events
 from app.embeddings import failures_store as failures
 from app.embeddings import ledger_store as ledger
@@ -82,6 +84,7 @@ class Switching:
         self.checkpoint = checkpoint
         self.interrupted_seconds = interrupted_seconds
         self.slots = slots
+        self.audit = Audit(clock)
         self.previews = Previews(units, servers, clock)
 
     # --- reading -------------------------------------------------------------------------------------------------
@@ -113,6 +116,11 @@ class Switching:
         """One switch by id."""
         with self.units() as unit:
             return ledger.switch(unit.session, switch_id)
+
+    def left_of_dry_run(self, switch_id: int) -> int:
+        """Rows and indexes of an ended dry run that are still to be removed."""
+        with self.units() as unit:
+            return dry_runs.left(unit.session, switch_id)
 
     def serving(self) -> tuple[Serving, Space] | None:
         """The serving row and its space."""
@@ -151,17 +159,28 @@ class Switching:
     # --- start ---------------------------------------------------------------------------------------------------
 
     def start(
-        self, actor: Actor, target: str, mode: str = "side_by_side", epoch: int | None = None, report: bool = False
+        self,
+        actor: Actor,
+        target: str,
+        mode: str = "side_by_side",
+        epoch: int | None = None,
+        report: bool = False,
+        dry_run: bool = False,
+        within: Callable[[Unit, int], None] | None = None,
     ) -> Switch:
         """Refuse, or store a running switch and wake it. ``epoch`` is the preview's: changed since means 409.
 
-        ``report`` stores a refusal of the server's as a failed switch in preflight (`--report-failure`).
+        ``report`` stores a refusal of the server's as a failed switch in preflight (`--report-failure`). A ``dry_run``
+        takes every step but the activation, and is undone; nothing that serves changes, so there is only one way.
+        ``within`` is called with the new switch's id in the unit that stores it.
         """
         self._permit(actor)
         if actor.needs_approval:
             raise Forbidden("access.needs_approval", path="target")
         if mode not in MODES:
             raise Invalid("switch.mode", path="mode")
+        if dry_run and mode != "side_by_side":
+            raise Invalid("switch.dry_run_mode", path="mode")
         with self.units() as unit:
             profile = self._refuse_early(unit, target, epoch)
         try:
@@ -177,8 +196,12 @@ class Switching:
             with self.units() as unit:
                 profile = self._refuse_early(unit, target, epoch)
                 space = store.ensure_space(unit.session, profile, identity(profile, inspection), inspection.vector)
-                switch = self._insert(unit, actor, profile, space, mode, estimate)
+                kind = dry_runs.DRY_RUN if dry_run else "switch"
+                switch = self._insert(unit, actor, profile, space, mode, estimate, kind)
                 self.wakes.step(unit, switch.id)
+                self._note(unit, actor, "start", switch, mode=mode, kind=kind)
+                if within is not None:
+                    within(unit, switch.id)
                 self.checkpoint("start.before_commit")
         except IntegrityError:
             raise Conflict("switch.being_started") from None
@@ -197,11 +220,13 @@ class Switching:
         }
 
     def _insert(
-        self, unit: Unit, actor: Actor, profile: Profile, space: Space, mode: str, estimate: dict[str, Any]
+        self, unit: Unit, actor: Actor, profile: Profile, space: Space, mode: str, estimate: dict[str, Any], kind: str
     ) -> Switch:
         session = unit.session
         serving = store.serving(session)
+        dry_run = kind == dry_runs.DRY_RUN
         switch = Switch(
+            kind=kind,
             status="running",
             phase="preflight",
             mode=mode,
@@ -212,7 +237,7 @@ class Switching:
             started_by=actor.login,
             retain_days=self.settings.retain_days(unit),
             estimate=estimate,
-            actuals={},
+            actuals={"before": dry_runs.before(session, space.id)} if dry_run else {},
         )
         session.add(switch)
         session.flush()
@@ -220,7 +245,8 @@ class Switching:
         events.begin_cursor(session, TARGET, space.id, events.now(session))
         if mode == "in_place":
             activation.suspend(session, activation.SWITCHING)
-        self.settings.model_chosen(unit, profile.key, actor)
+        if not dry_run:
+            self.settings.model_chosen(unit, profile.key, actor)
         return switch
 
     def _store_refusal(self, actor: Actor, profile: Profile, mode: str, refusal: ChangeoverError) -> None:
@@ -228,21 +254,27 @@ class Switching:
             if ledger.open_switch(unit.session) is not None:
                 return
             serving = store.serving(unit.session)
-            unit.session.add(
-                Switch(
-                    status="failed",
-                    phase="preflight",
-                    mode=mode,
-                    from_space_id=None if serving is None else serving.space_id,
-                    from_key="" if serving is None else serving.model_key,
-                    to_key=profile.key,
-                    started_by=actor.login,
-                    error_code=refusal.code,
-                    error_values={name: str(value) for name, value in refusal.values.items()},
-                    estimate={},
-                    actuals={},
-                )
+            switch = Switch(
+                status="failed",
+                phase="preflight",
+                mode=mode,
+                from_space_id=None if serving is None else serving.space_id,
+                from_key="" if serving is None else serving.model_key,
+                to_key=profile.key,
+                started_by=actor.login,
+                error_code=refusal.code,
+                error_values={name: str(value) for name, value in refusal.values.items()},
+                estimate={},
+                actuals={},
             )
+            unit.session.add(switch)
+            unit.session.flush()
+            self._note(unit, actor, "start", switch, mode=mode, refused=refusal.code)
+
+    def _note(self, unit: Unit, actor: Actor, action: str, switch: Switch, **said: object) -> None:
+        """Audit what a person did to a switch."""
+        changes = {"model": [switch.from_key, switch.to_key], **{name: [None, value] for name, value in said.items()}}
+        self.audit.write(unit, actor, action, "switches", switch.id, changes=changes)
 
     # --- resume, abandon, decide ---------------------------------------------------------------------------------
 
@@ -266,6 +298,7 @@ class Switching:
             unit.session.flush()
             ledger.note_progress(unit.session, switch.id)
             self.wakes.step(unit, switch.id)
+            self._note(unit, actor, "resume", switch, phase=switch.phase)
             self.checkpoint("resume.before_commit")
         return switch
 
@@ -284,10 +317,12 @@ class Switching:
             switch.status = "cleared" if refused else "abandoned"
             switch.finished_at = self.clock.now()
             self._unlease(switch)
-            self.settings.model_chosen(unit, switch.from_key, actor)
+            if switch.kind != dry_runs.DRY_RUN:
+                self.settings.model_chosen(unit, switch.from_key, actor)
             unit.session.flush()
             if not refused:
                 self._leave(unit, switch, actor)
+            self._note(unit, actor, "abandon", switch, phase=switch.phase)
             self.checkpoint("abandon.before_commit")
         self.checkpoint("abandon.committed")
         return switch
@@ -295,9 +330,12 @@ class Switching:
     def _leave(self, unit: Unit, switch: Switch, actor: Actor) -> None:
         session = unit.session
         assert switch.to_space_id is not None
+        self.wakes.tidy(unit)
+        if switch.kind == dry_runs.DRY_RUN:
+            dry_runs.undo(session, switch.id)
+            return
         events.end_cursor(session, TARGET)
         activation.retain(session, switch.to_space_id, switch.retain_days)
-        self.wakes.tidy(unit)
         if switch.mode == "in_place" and self._serving_lost_indexes(unit, switch):
             back = Switch(
                 kind="return",
@@ -339,7 +377,10 @@ class Switching:
             switch = ledger.open_switch(unit.session)
             if switch is None or switch.to_space_id is None:
                 raise Conflict("switch.nothing_running")
-            return failures.resolve(unit.session, switch.to_space_id, ids, resolution, note, actor.login)
+            count = failures.resolve(unit.session, switch.to_space_id, ids, resolution, note, actor.login)
+            if count:
+                self._note(unit, actor, "decide", switch, resolution=resolution, note=note or "", documents=count)
+            return count
 
     # --- refusals ------------------------------------------------------------------------------------------------
 

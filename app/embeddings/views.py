@@ -108,6 +108,41 @@ class SwitchViews:
             "actuals": switch.actuals,
         }
 
+    def dry_run(self, switch: Switch, left: int, translate: Translate = None) -> JSON:
+        """What an ended dry run came to, estimate beside actual. ``left``: rows and indexes not yet removed."""
+        actuals, estimate = switch.actuals, switch.estimate
+        written, indexes = actuals.get("written", {}), actuals.get("indexes", [])
+        phases = actuals.get("phases", {})
+        kept = int(actuals.get("before", {}).get("rows", 0))
+        rows, row_bytes = written.get("rows", 0), written.get("row_bytes", 0)
+        index_bytes = sum(index["bytes"] for index in indexes)
+        outcome = "finished" if switch.status == "finished" else "failed" if switch.error_code else "stopped"
+        return {
+            "id": switch.id,
+            "outcome": outcome,
+            "reason": reason(switch, translate),
+            "to": switch.to_key,
+            "activated": False,
+            "documents": sum(actuals.get("total", {}).values()),
+            "already_done": sum(actuals.get("already", {}).values()),
+            "embedded": written.get("documents"),
+            "passages": rows,
+            "calls": written.get("calls"),
+            "characters": written.get("characters"),
+            "tokens": None,
+            "undecided": actuals.get("undecided"),
+            "seconds": actuals.get("seconds"),
+            "phases": phases,
+            "rate": rounded(rows / phases["embeddings"], 1) if rows and phases.get("embeddings") else None,
+            "estimated": {name: estimate.get(name) for name in ("documents", "passages", "rate", "seconds")},
+            "indexes": indexes,
+            "verified": outcome == "finished",
+            "bytes_written": row_bytes + index_bytes,
+            "bytes_removed": index_bytes + (0 if kept else row_bytes) if not left else 0,
+            "rows_kept": kept,
+            "left": left,
+        }
+
     def preview(self, preview: Preview, mode: str) -> JSON:
         """The figures of a confirmation."""
         current = preview.current

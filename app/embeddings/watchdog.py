@@ -12,6 +12,7 @@ from app.core.clock import Clock
 from app.core.queue import DEFAULT, EMBEDDINGS, INDEX, SWITCH, JobQueue
 from app.core.unit import Unit
 from app.embeddings import activation_store as activation
+from app.embeddings import dry_run_store as dry_runs
 from app.embeddings import events_store as events
 from app.embeddings import ledger_store as ledger
 from app.embeddings import store
@@ -51,6 +52,7 @@ class Watchdog:
         return self.queue.waiting(queue) == 0
 
     def _switch(self, unit: Unit) -> None:
+        dry_runs.close_failed(unit.session)
         switch = ledger.open_switch(unit.session)
         if switch is None or switch.status != "running":
             return

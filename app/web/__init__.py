@@ -8,20 +8,46 @@ from __future__ import annotations
 
 from flask import Blueprint, Flask
 
-from app.web import ai, auth, documentation, locale, pages, people, queues, records, search, settings
+from app.web import (
+    account,
+    ai,
+    approvals,
+    audit,
+    auth,
+    documentation,
+    documentation_ask,
+    locale,
+    pages,
+    people,
+    queues,
+    record_bulk,
+    records,
+    roles,
+    search,
+    settings,
+    vector_health,
+)
+from app.web.access_words import ACCESS_FILTERS
 from app.web.filters import FILTERS
 
 BLUEPRINTS: tuple[Blueprint, ...] = (
+    approvals.blueprint,
+    audit.blueprint,
+    account.blueprint,
     ai.blueprint,
     auth.blueprint,
     documentation.blueprint,
+    documentation_ask.blueprint,
     locale.blueprint,
     pages.blueprint,
     people.blueprint,
     queues.blueprint,
+    record_bulk.blueprint,
     records.blueprint,
+    roles.blueprint,
     search.blueprint,
     settings.blueprint,
+    vector_health.blueprint,
 )
 
 
@@ -29,6 +55,6 @@ def register(app: Flask) -> None:
     """Add every page, the filters of the templates and what each layout shows."""
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
-    app.jinja_env.filters.update(FILTERS)
+    app.jinja_env.filters.update({**FILTERS, **ACCESS_FILTERS})
     app.context_processor(pages.layout)
     app.extensions["changeover"].strip = ai.strip

@@ -23,6 +23,7 @@ from app.core.errors import (
     NotFound,
     Unavailable,
 )
+from app.core.settings.schema import EMBEDDING_MODEL
 from app.edge.context import actor, container, is_htmx
 from app.edge.errors import say, status_of
 from app.web.ai_history import OPEN, decided, history_row, summary
@@ -82,6 +83,8 @@ def start() -> ResponseReturnValue:
         return _review(ai, target, mode)
     if epoch is None:
         return _review(ai, target, mode, Conflict("switch.changed_since_preview"))
+    if actor().needs_approval:
+        return _capture(target)
     try:
         ai.switching.start(actor(), target, mode, epoch)
     except Forbidden:
@@ -89,6 +92,14 @@ def start() -> ResponseReturnValue:
     except ChangeoverError as refusal:
         return _review(ai, target, mode, refusal)
     return _go(url_for("ai.progress"))
+
+
+def _capture(target: str) -> Response:
+    """The choice of a person who needs approval waits for votes; no switch starts, not even once it is approved."""
+    with container().units() as unit:
+        container().settings.update(unit, actor(), EMBEDDING_MODEL, target)
+    flash(_("Your choice waits for approval. It starts no switch: that is done by hand once it is approved."), "info")
+    return _go(url_for("approvals.index", show="mine"))
 
 
 def _wish(sent: Mapping[str, str]) -> tuple[str, str]:
@@ -275,7 +286,9 @@ def _open_strip(ai: EmbeddingParts) -> JSON | None:
         return None
     values = {"model": name_of(ai, status.switch.to_key), "n": percent(status), "phase": phase_label(status.phase)}
     attention = status.status == "failed" or status.interrupted
-    if attention:
+    if status.switch.kind == "dry_run":
+        text = _("Dry run of the switch to %(model)s: %(n)s %%", **values)
+    elif attention:
         text = _("The switch to %(model)s has stopped at %(n)s %% and needs you", **values)
     elif status.phase in ("preflight", "embeddings"):
         text = _("Switching to %(model)s: %(n)s %%", **values)

@@ -84,6 +84,8 @@ def _outcome(ai: EmbeddingParts, switch: Switch) -> tuple[str, str]:
         return _("Switched to %(target)s", **names), _(
             "It became the serving model on %(date)s.", date=moment(switch.finished_at)
         )
+    if switch.kind == "dry_run":
+        return _dry_run_outcome(switch, names)
     if switch.status == "cleared":
         why = sentence(switch.error_code, switch.error_values or {}, _) if switch.error_code else ""
         unchanged = _("Nothing was changed.")
@@ -92,6 +94,14 @@ def _outcome(ai: EmbeddingParts, switch: Switch) -> tuple[str, str]:
         _("The switch to %(target)s was stopped", **names),
         _("It was stopped in the phase %(phase)s. The search goes on with %(former)s.", phase=_phase(switch), **names),
     )
+
+
+def _dry_run_outcome(switch: Switch, names: dict[str, str]) -> tuple[str, str]:
+    unchanged = _("Nothing was activated, and what it had made was removed.")
+    if switch.status == "finished":
+        return _("Dry run of the switch to %(target)s", **names), unchanged
+    why = sentence(switch.error_code, switch.error_values or {}, _) if switch.error_code else ""
+    return _("The dry run of the switch to %(target)s was stopped", **names), f"{why} {unchanged}".strip()
 
 
 def _phase(switch: Switch) -> str:
@@ -124,7 +134,7 @@ def _rows(switch: Switch) -> list[JSON]:
     if not switch.estimate.get("already_done"):
         rows.append(_count(_("Passages"), switch.estimate.get("passages"), switch.actuals.get("passages")))
     rows.append(_count(_("Documents set aside"), None, switch.actuals.get("set_aside")))
-    if switch.status != "activated":
+    if switch.status not in ("activated", "finished"):
         # What a switch took that was stopped on the way says nothing about its estimate.
         return [{**row, "difference": None} for row in rows]
     return rows

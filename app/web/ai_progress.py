@@ -55,6 +55,7 @@ def index_banner(ai: EmbeddingParts, status: SwitchStatus) -> JSON | None:
         "phase_label": phase_label(status.phase),
         "from_model": model(ai, switch.from_key),
         "to_model": model(ai, switch.to_key),
+        "is_dry_run": switch.kind == "dry_run",
         "done": status.done,
         "total": status.total,
         "percent": percent(status),
@@ -76,6 +77,7 @@ def _common(ai: EmbeddingParts, switch: Switch, status: str) -> JSON:
         "id": switch.id,
         "status": OUTCOMES.get(status, status),
         "is_return": switch.kind == "return",
+        "is_dry_run": switch.kind == "dry_run",
         "mode_label": mode_label(switch),
         "from_model": model(ai, switch.from_key),
         "to_model": model(ai, switch.to_key),
@@ -124,7 +126,7 @@ def _open(ai: EmbeddingParts, status: SwitchStatus, switch: Switch, who: Actor) 
 
 def _ended(ai: EmbeddingParts, switch: Switch) -> JSON:
     total = sum(switch.actuals.get("total", {}).values())
-    done = total if switch.status == "activated" else 0
+    done = total if switch.status in ("activated", "finished") else 0
     return {
         **_common(ai, switch, switch.status),
         "interrupted": False,
@@ -143,8 +145,9 @@ def _ended(ai: EmbeddingParts, switch: Switch) -> JSON:
 def _ended_phases(switch: Switch) -> list[JSON]:
     place = list(PHASES).index(switch.phase)
     ended = switch.status == "activated"
+    here = "waiting" if switch.status == "finished" else "failed"  # a dry run ends where the activation would come
     return [
-        _phase(key, "done" if ended or number < place else "failed" if number == place else "waiting", switch)
+        _phase(key, "done" if ended or number < place else here if number == place else "waiting", switch)
         for number, key in enumerate(PHASES)
     ]
 
@@ -245,6 +248,8 @@ def _abandon(ai: EmbeddingParts, switch: Switch) -> JSON | None:
     if switch.to_space_id is None:
         return {"sentence": _("Clears the refused start away. It changed nothing.")}
     names = {"former": name_of(ai, switch.from_key), "target": name_of(ai, switch.to_key)}
+    if switch.kind == "dry_run":
+        return {"sentence": _("Ends the dry run and removes what it made. %(former)s serves as before.", **names)}
     if switch.mode == "side_by_side":
         words = _("%(former)s goes on serving as it does now.", **names)
     elif _leads_back(switch):

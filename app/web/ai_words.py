@@ -31,7 +31,7 @@ PHASES: Mapping[str, str] = {
     "activate": N_("Activate"),
 }
 MODE_LABELS: Mapping[str, str] = {"side_by_side": N_("Side by side"), "in_place": N_("In place")}
-OUTCOMES: Mapping[str, str] = {"activated": "done", "cleared": "abandoned"}
+OUTCOMES: Mapping[str, str] = {"activated": "done", "cleared": "abandoned", "finished": "dry_run"}
 """Stored status to the one that templates know."""
 REASONS: Mapping[str, str] = {
     "too_large": N_("too large for the server"),
@@ -89,7 +89,8 @@ def phase_label(phase: str | None) -> str:
 
 def mode_label(switch: Switch) -> str:
     """How it switches; the way back after an abandoned switch is none of the two."""
-    return str(_("Return") if switch.kind == "return" else _(MODE_LABELS[switch.mode]))
+    kinds = {"return": N_("Return"), "dry_run": N_("Dry run")}
+    return str(_(kinds.get(switch.kind) or MODE_LABELS[switch.mode]))
 
 
 def instant(value: object) -> datetime | None:

@@ -8,10 +8,11 @@ from flask import Blueprint, current_app, g, redirect, request
 from flask.typing import ResponseReturnValue
 from flask_babel import gettext
 
+from app.core.approvals.rights import is_voter
 from app.core.contracts.actor import Actor
 from app.core.locale import LOCALES
 from app.core.messages import N_
-from app.edge.context import container, known_actor, locale
+from app.edge.context import container, is_borrowed, is_htmx, known_actor, locale
 
 blueprint = Blueprint("pages", __name__)
 
@@ -33,12 +34,17 @@ class Place:
 Group = tuple[str, tuple[Place, ...]]
 
 WORK = N_("Work")
+APPROVALS = "/approvals"
 NAV: tuple[Group, ...] = (
-    (N_("Know"), (Place(N_("Documentation"), "/documentation", "book", "d"),)),
+    (
+        N_("Know"),
+        (Place(N_("Documentation"), "/documentation", "book", "d"), Place(N_("API"), "/api/docs", "keyboard", "")),
+    ),
     (
         N_("Run"),
         (
             Place(N_("AI & models"), "/settings/ai", "ai", "a", "settings.select"),
+            Place(N_("Vector health"), "/settings/ai/health", "check", "v", "settings.select"),
             Place(N_("Queues"), "/queues", "queue", "q", "queues.select"),
         ),
     ),
@@ -46,7 +52,9 @@ NAV: tuple[Group, ...] = (
         N_("Administer"),
         (
             Place(N_("People"), "/people", "people", "p", "users.select"),
+            Place(N_("Roles"), "/roles", "lock", "r", "roles.select"),
             Place(N_("Settings"), "/settings", "settings", "e", "settings.select"),
+            Place(N_("Audit"), "/audit", "log", "l", "audit.select"),
         ),
     ),
 )
@@ -71,6 +79,8 @@ def layout() -> dict[str, object]:
         "nav": _nav(person) if person.signed_in else [],
         "strip": hook(person) if hook else None,
         "person": {"name": person.display_name, "user_name": person.login} if person.signed_in else None,
+        "viewing": {"name": person.display_name, "by": person.impersonator_login} if person.impersonator_id else None,
+        "has_account": not is_borrowed(person),
         "locale": locale(),
         "locales": [(known.code, known.name) for known in LOCALES.values()],
         "theme": _theme(),
@@ -87,6 +97,7 @@ def _nav(person: Actor) -> list[dict[str, object]]:
                 "icon": place.icon,
                 "key": place.key,
                 "active": _active(place.path),
+                "count": _count(place, person),
             }
             for place in places
             if (place.permission is None or person.may(place.permission)) and _is_routed(place.path)
@@ -104,7 +115,18 @@ def _work() -> Group:
             icon, key = RECORDS.get(entity.name, ("record", ""))
             path, permission = f"/records/{entity.name}", entity.permission("select")
             records.append(Place(entity.label_plural, path, icon, key, permission))
+    person = known_actor()
+    if is_voter(container().registry, person) or person.needs_approval:
+        records.append(Place(N_("Approvals"), APPROVALS, "vote", "o"))
     return WORK, (Place(N_("Search"), "/search", "search", "s"), *records)
+
+
+def _count(place: Place, person: Actor) -> int:
+    """The number beside a place: changes that wait for this person's vote."""
+    if place.path != APPROVALS or g.get("failed") or is_htmx():
+        return 0
+    with container().units() as unit:
+        return container().approvals.inbox.waiting(unit, person)
 
 
 def _is_routed(path: str) -> bool:

@@ -40,6 +40,8 @@ def test_a_hit(api: Api, ticket: int) -> None:
     [
         ("q=x&cost=free", "cost", "fast, balanced, deep"),
         ("q=x&mode=odd", "mode", "auto, basic, orchestrated"),
+        ("q=x&matching=fuzzy", "matching", "strict, balanced, tolerant, auto"),
+        ("q=x&retries=99", "retries", "0 … 10"),
         ("q=x&locale=fr", "locale", "en, it"),
         ("q=x&entity=no.such", "entity", "sao.tickets"),
         ("", "q", ""),
@@ -81,3 +83,39 @@ def test_who_may_ask(app: APIFlask, people: People, ticket: int) -> None:
     nobody = Api(app, people.token(people.user("nora"), "read"))
     assert nobody.get("/api/v1/search?q=printer").json["data"] == []
     assert reader.get("/api/v1/search?q=x&entity=documentation.developer").status_code == 403
+
+
+def test_facets_explanation_and_suggestions(api: Api, ticket: int) -> None:
+    meta = api.get("/api/v1/search?q=printer&cost=fast&facets=1&explain=1").json["meta"]
+    assert {"name": "entity", "entity": None, "values": [{"value": "sao.tickets", "count": 1}]} in meta["facets"]
+    assert [leg["leg"] for leg in meta["explain"]["legs"]] == ["keyword", "vector"]
+    assert meta["search"]["matching"]["requested_preference"] == "auto"
+    assert meta["search"]["retries_used"] == 0
+    meta = api.get("/api/v1/search?q=pritner&cost=fast&matching=strict").json["meta"]
+    assert (meta["did_you_mean"], meta["total"], meta["search"]["corrected"]) == ("printer", 1, True)
+    assert "facets" not in meta
+    assert "explain" not in meta
+    meta = api.get("/api/v1/search?q=printer&cost=fast&entity=cms.contents").json["meta"]
+    assert meta["relaxations"] == [{"change": "entity", "total": 1}]
+
+
+def test_scores_of_an_explanation_are_for_administrators(app: APIFlask, people: People, ticket: int, api: Api) -> None:
+    asked = "/api/v1/search?q=printer&cost=fast&explain=true"
+    assert api.get(asked).json["data"][0]["explain"]["words"]["part"] == 1.0
+    reader = Api(app, people.token(people.user("rita", "reader"), "read"))
+    told = reader.get(asked).json
+    assert "explain" not in told["data"][0]
+    assert set(told["meta"]["explain"]) == {"legs", "removed"}
+
+
+def test_why_a_record_is_not_here(app: APIFlask, people: People, ticket: int, api: Api) -> None:
+    asked = f"/api/v1/search/why?entity=sao.tickets&id={ticket}&cost=fast"
+    assert api.get(f"{asked}&q=printer").json["data"]["reason"] == "found"
+    assert api.get(f"{asked}&q=scanner").json["data"]["reason"] == "no_term"
+    assert api.get(f"{asked}&q=printer&among=cms.contents").json["data"]["reason"] == "entity_filter"
+    assert api.get("/api/v1/search/why?entity=sao.tickets&id=999&q=printer").status_code == 404
+    assert api.get("/api/v1/search/why?entity=sao.tickets&id=x&q=printer").status_code == 422
+    assert api.get("/api/v1/search/why?entity=no.such&id=1&q=printer").status_code == 422
+    assert api.get(f"/api/v1/search/why?entity=sao.tickets&id={ticket}").status_code == 422
+    nobody = Api(app, people.token(people.user("nora"), "read"))
+    assert nobody.get(f"{asked}&q=printer").status_code == 403

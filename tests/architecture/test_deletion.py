@@ -55,4 +55,4 @@ def test_console_without_ai(seen: Any) -> None:
 
 
 def _is_ai(path: str) -> bool:
-    return path.startswith(("/settings/ai", "/api/v1/embedding"))
+    return path.startswith(("/settings/ai", "/api/v1/embedding", "/api/v1/vector-health"))

@@ -16,7 +16,7 @@ from tests.architecture.tree import ROOT, called, constants, nodes, parsed, pyth
 
 PROCESSES = {"jobs/__init__.py", "jobs/runtime.py", "jobs/schedule.py", "jobs/worker.py"}
 """Files of `jobs` that hold no job."""
-PASSES_ON = {"app/core/unit.py", "app/core/settings/actions.py"}
+PASSES_ON = {"app/core/unit.py", "app/core/settings/actions.py", "app/core/processes/health.py"}
 """Where a wake-up is made from a name that was handed in; the names themselves are read where they stand."""
 
 

@@ -21,7 +21,7 @@ CLASSES = {
 }
 PHASES = python_files("app/embeddings")
 """Here `failed("code", …)` is the end of a switch with a reason."""
-NAMES_OF_MORE = {"ai", "documentation"}
+NAMES_OF_MORE = {"ai", "documentation", "health", "search"}
 """Name spaces of codes that also hold other names (pages, entities)."""
 ALWAYS = {"retry_after", "path"}
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")

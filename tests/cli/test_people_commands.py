@@ -85,3 +85,36 @@ def test_the_web_server_gives_up_on_a_wrong_configuration() -> None:
     assert ended.returncode == 3
     assert "DATABASE_URL is missing" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_the_last_administrator_is_rescued_with_a_password_that_is_printed_once(
+    app: APIFlask, container: Container
+) -> None:
+    run(app, "users", "create", "admin", "--role", "administrator", "--password", "right password")
+    run(app, "users", "create", "rita", "--role", "reader", "--password", "right password", "--guest")
+    refused = run(app, "users", "disable", "admin")
+    assert refused.exit_code == 1
+    assert "last administrator" in refused.stderr
+    run(app, "users", "disable", "rita")
+    rescued = run(app, "users", "rescue", "rita")
+    assert rescued.exit_code == 0, rescued.output
+    password = rescued.stdout.removesuffix("\n")
+    assert len(password) >= 20
+    with container.units() as unit:
+        user = container.access.sign_in(unit, "rita", password, "")
+        assert {role.name for role in user.roles} == {"administrator", "reader"}
+        assert not user.is_guest
+    assert run(app, "users", "disable", "admin").exit_code == 0, "there is another one now"
+
+
+def test_a_rescue_takes_its_password_from_standard_input(app: APIFlask, container: Container) -> None:
+    run(app, "users", "create", "admin", "--role", "administrator", "--password", "right password")
+    rescued = app.test_cli_runner().invoke(
+        args=["users", "rescue", "admin", "--password-stdin"], input="from a manager\n"
+    )
+    assert rescued.exit_code == 0, rescued.output
+    assert "from a manager" not in rescued.output
+    with container.units() as unit:
+        container.access.sign_in(unit, "admin", "from a manager", "")
+    assert run(app, "users", "rescue", "nobody").exit_code == 1
+    assert run(app, "users", "rescue", "admin", "--ask", "--password-stdin").exit_code == 2

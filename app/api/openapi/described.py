@@ -14,7 +14,7 @@ from app.api.openapi.parts import LARGEST_ID, Answer, Json, Operation, closed, q
 from app.core.approvals import ask as approvals_ask
 from app.core.approvals.parts import STATES
 from app.core.audit import ask as audit_ask
-from app.core.contracts.strategy import Cost, Mode
+from app.core.contracts.strategy import Cost, Matching, Mode
 from app.core.locale import LOCALES
 from app.core.registry import Registry
 
@@ -53,9 +53,34 @@ def search(registry: Registry) -> Operation:
             query("locale", {"type": "string", "enum": list(LOCALES)}, "Only this language"),
             query("mode", {"type": "string", "enum": list(get_args(Mode))}, "Whether words or meaning lead"),
             query("cost", {"type": "string", "enum": list(get_args(Cost))}, "How much an answer may cost"),
+            query("matching", {"type": "string", "enum": list(get_args(Matching))}, "How forgiving words are"),
+            query("retries", {"type": "integer", "minimum": 0, "maximum": 10}, "How often a poor answer is retried"),
             query("page", number, "Which page"),
             query("size", number, "Hits on a page"),
+            query("facets", FLAG, "Whether to count what the matches are"),
+            query("explain", FLAG, "Whether to say how the answer came about"),
         ),
+    )
+
+
+def search_why(registry: Registry) -> Operation:
+    """One record in one search."""
+    names: Json = {"type": "string", "enum": list(registry.names())}
+    return Operation(
+        (Answer(200, "What became of the record", shapes.Free),),
+        query=(
+            query("entity", names, "The kind of the record", required=True),
+            query("id", ID, "The record", required=True),
+            query(
+                "q", {"type": "string", "maxLength": 1000, "pattern": "[A-Za-z0-9]"}, "What was asked", required=True
+            ),
+            query("among", names, "The kind of records that the search looks in"),
+            query("locale", {"type": "string", "enum": list(LOCALES)}, "Only this language"),
+            query("mode", {"type": "string", "enum": list(get_args(Mode))}, "Whether words or meaning lead"),
+            query("cost", {"type": "string", "enum": list(get_args(Cost))}, "How much an answer may cost"),
+            query("matching", {"type": "string", "enum": list(get_args(Matching))}, "How forgiving words are"),
+        ),
+        errors=(404,),
     )
 
 
@@ -147,6 +172,9 @@ MACHINERY: Mapping[str, Told] = {
         (Answer(200, "All parts are there", shapes.Ready), Answer(503, "A part is away", shapes.Ready))
     ),
     "search_api.search": search,
+    "search_api.why": search_why,
+    "documentation_api.retrieve": Operation((Answer(200, "The passages, best first", shapes.Free),)),
+    "documentation_api.answer": Operation((Answer(200, "The answer and its sources", shapes.Free),)),
     "queues_api.index": ok(shapes.Free),
     "queues_api.failure": Operation((Answer(200, "Done", shapes.Free),), errors=(404,)),
     "embedding_models_api.index": ok(shapes.EmbeddingModels),

@@ -102,7 +102,11 @@ class SearchMeta(Shape):
     page: int
     pages: int
     size: int
+    did_you_mean: str | None
+    relaxations: list[dict[str, Any]]
     search: dict[str, Any]
+    facets: list[dict[str, Any]] = Field(default=[])
+    explain: dict[str, Any] | None = Field(default=None)
 
 
 class SearchPage(Shape):

@@ -30,6 +30,12 @@ VECTOR_DIMENSIONS = "search.vector.dimensions"
 VECTOR_SIMILARITY = "search.vector.similarity"
 VECTOR_SUSPENDED = "search.vector.suspended_reason"
 PAGE_SIZE = "search.page_size"
+SEARCH_ENGINE = "search.engine"
+ENGINES = ("postgres", "elasticsearch")
+BUDGET_BALANCED = "search.budget_balanced_ms"
+DEEP_PER_MINUTE = "search.deep_per_minute"
+SYNONYMS_EN = "search.synonyms_en"
+SYNONYMS_IT = "search.synonyms_it"
 EXPIRE_DAYS = "approvals.expire_days"
 AUDIT_DAYS = "audit.retain_days"
 
@@ -165,6 +171,46 @@ def _of_records() -> tuple[SettingDefinition, ...]:
     )
 
 
+def _of_search() -> tuple[SettingDefinition, ...]:
+    """What a search may spend, and which words mean the same (`search-measured.md` 8, `seed-facts.md` 4.3)."""
+    synonyms = N_("Groups of words that mean the same: words divided by commas, groups by semicolons.")
+
+    def number(name: str, label: str, help: str, default: int, smallest: int, largest: int) -> SettingDefinition:
+        return SettingDefinition(
+            name, SEARCH, label, help, "integer", default=default, smallest=smallest, largest=largest
+        )
+
+    late = N_("What is not back by then is left out, and the answer says so. Words always answer.")
+    return (
+        number(BUDGET_BALANCED, N_("Time of a balanced search (ms)"), late, 1500, 100, 30_000),
+        number(
+            DEEP_PER_MINUTE,
+            N_("Deep searches per minute"),
+            N_("So many each person may ask for; beyond, a search is answered fast and says so. 0 allows none."),
+            6,
+            0,
+            1000,
+        ),
+        SettingDefinition(SYNONYMS_EN, SEARCH, N_("English synonyms"), synonyms, "string", default=""),
+        SettingDefinition(SYNONYMS_IT, SEARCH, N_("Italian synonyms"), synonyms, "string", default=""),
+    )
+
+
+def _of_serving() -> tuple[SettingDefinition, ...]:
+    """What the serving row says; nobody writes it here."""
+    return (
+        _managed(VECTOR_MODEL, N_("Serving model"), N_("The model that answers now; written at activation."), "string"),
+        _managed(VECTOR_DIMENSIONS, N_("Dimensions"), N_("The length of the serving model's vectors."), "integer"),
+        _managed(VECTOR_SIMILARITY, N_("Similarity"), N_("How two vectors are compared."), "string"),
+        _managed(
+            VECTOR_SUSPENDED,
+            N_("Suspended because"),
+            N_("Why search by meaning is off for now; empty while it works."),
+            "string",
+        ),
+    )
+
+
 def declared(embedding_models: Choices | None = None) -> tuple[SettingDefinition, ...]:
     """Every setting, in the order in which they are shown. ``embedding_models``: the keys of configured profiles."""
     return (
@@ -205,14 +251,17 @@ def declared(embedding_models: Choices | None = None) -> tuple[SettingDefinition
             smallest=10,
             largest=100,
         ),
-        *_of_records(),
-        _managed(VECTOR_MODEL, N_("Serving model"), N_("The model that answers now; written at activation."), "string"),
-        _managed(VECTOR_DIMENSIONS, N_("Dimensions"), N_("The length of the serving model's vectors."), "integer"),
-        _managed(VECTOR_SIMILARITY, N_("Similarity"), N_("How two vectors are compared."), "string"),
-        _managed(
-            VECTOR_SUSPENDED,
-            N_("Suspended because"),
-            N_("Why search by meaning is off for now; empty while it works."),
-            "string",
+        *_of_search(),
+        SettingDefinition(
+            SEARCH_ENGINE,
+            SEARCH,
+            N_("Engine"),
+            N_("What looks for words; a command of the terminal changes it once the other engine is ready."),
+            "choice",
+            default=ENGINES[0],
+            choices=lambda: ENGINES,
+            managed=True,
         ),
+        *_of_records(),
+        *_of_serving(),
     )

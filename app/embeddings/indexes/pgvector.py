@@ -65,9 +65,15 @@ def autocommit(engine: Engine) -> Iterator[Connection]:
     """A connection for statements that can't run in a transaction; its backend ends soon after its client does."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.detach()
+        driver = connection.connection.driver_connection
         connection.execute(text("set client_connection_check_interval = '2s'"))
         connection.execute(text("set lock_timeout = 0"))
-        yield connection
+        try:
+            yield connection
+        finally:
+            # An interrupt makes SQLAlchemy let go of a detached connection without closing it, lock and all.
+            if connection.invalidated and driver is not None:
+                driver.close()
 
 
 def existing(session: Session | Connection) -> list[Built]:

@@ -14,19 +14,23 @@ from app.embeddings import activation_store as activation
 from app.embeddings import events_store as events
 from app.embeddings import store
 from app.embeddings.consumers import SERVING, TARGET
+from app.embeddings.dry_run import DRY_RUN, DryRunEnd
 from app.embeddings.ledger_store import Claim
 from app.embeddings.models import Switch
 from app.embeddings.phases.ports import NotYet, Transition, consumer_of
 
 
 class Activate:
-    """Makes the target serve. Wholly old or wholly new: there is nothing in between."""
+    """Makes the target serve, or ends a dry run. Wholly old or wholly new: there is nothing in between."""
 
-    def __init__(self, checkpoint: Checkpoint, wake_after: Callable[[Unit], None]) -> None:
+    def __init__(self, checkpoint: Checkpoint, wake_after: Callable[[Unit], None], dry_run: DryRunEnd) -> None:
         self.checkpoint = checkpoint
         self.wake_after = wake_after
+        self.dry_run = dry_run
 
     def step(self, switch: Switch, claim: Claim) -> Transition:
+        if switch.kind == DRY_RUN:
+            return self.dry_run.step(switch)
         return Transition(
             moved=True,
             values={"status": "activated"},

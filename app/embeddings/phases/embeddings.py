@@ -12,6 +12,7 @@ from collections.abc import Callable
 from app.core.unit import Unit, Units
 from app.embeddings import ledger_store as ledger
 from app.embeddings import store
+from app.embeddings.dry_run_store import DRY_RUN
 from app.embeddings.ledger_store import Claim
 from app.embeddings.models import Switch
 from app.embeddings.phases.ports import WAIT, Transition, consumer_of, enter, failed
@@ -42,7 +43,7 @@ class Embeddings:
                 values={"rounds": switch.rounds + 1},
                 apply=lambda unit: self._again(unit, switch.id),
             )
-        if missing.undecided:
+        if missing.undecided and switch.kind != DRY_RUN:  # a dry run counts them and goes on
             return failed("switch.failed.decisions", count=missing.undecided)
         return enter("indexes")
 

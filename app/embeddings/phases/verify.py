@@ -8,6 +8,7 @@ from app.core.unit import Unit, Units
 from app.embeddings import events_store as events
 from app.embeddings import ledger_store as ledger
 from app.embeddings import store
+from app.embeddings.dry_run_store import DRY_RUN
 from app.embeddings.ledger_store import Claim
 from app.embeddings.models import Switch
 from app.embeddings.phases.ports import WAIT, Transition, consumer_of, enter, failed
@@ -52,11 +53,11 @@ class Verify:
             missing = store.count_missing(unit.session, switch.to_space_id, consumer=consumer)
         if missing.open:
             return self._back(switch, missing.open)
-        if missing.undecided:
+        if missing.undecided and switch.kind != DRY_RUN:
             return failed("switch.failed.decisions", count=missing.undecided)
         if not planned and entities:
             return Transition(moved=True, again=True, apply=lambda unit: self._plan(unit, switch.id, entities))
-        if switch.kind == "switch":
+        if switch.kind != "return":
             self.synchroniser.check_server(space)  # questions will be embedded by it (`faults.md` 51)
         return enter("activate")
 

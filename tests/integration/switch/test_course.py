@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import text
 
 from app.core.contracts.actor import SYSTEM
 from app.core.errors import Conflict
@@ -24,6 +25,18 @@ def test_a_switch_ends_with_the_target_serving_and_every_vector_right(bench: Ben
     assert bench.violations(B) == []
     assert bench.indexes() == {f"emb_{bench.space(B)}_cms_contents"}
     assert bench.last.actuals["embedded"] == 12
+    assert bench.rows("select consumer from index_cursors") == [("serving",)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_switch_may_be_the_first_to_make_a_model_serve(bench: Bench, mode: str) -> None:
+    with bench.container.units() as unit:
+        for table in ("embeddings", "index_cursors", "serving", "vector_spaces"):
+            unit.session.execute(text(f"delete from {table}"))
+    bench.start(mode=mode)
+    bench.settle()
+    assert (bench.last.status, bench.serving) == ("activated", B)
+    assert bench.violations(B) == []
     assert bench.rows("select consumer from index_cursors") == [("serving",)]
 
 

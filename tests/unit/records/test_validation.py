@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from app.cms.entities import CONTENTS, is_searchable
 from app.cms.models import Content
-from app.core.crud.query import read_ask, write_cursor
+from app.core.crud.cursor import Cursor, write_cursor
+from app.core.crud.query import read_ask
 from app.core.crud.validation import Clean, Rules
 from app.core.documents.text import LIMIT
 from app.core.errors import Invalid
@@ -128,9 +129,58 @@ def test_an_ask_that_makes_no_sense_is_refused(raw: dict[str, Any], path: str) -
 
 
 def test_a_cursor_says_where_it_stands() -> None:
-    cursor = read_ask(CONTENTS, {"cursor": write_cursor("x", 3)}).cursor
-    assert cursor is not None
-    assert (cursor.key, cursor.id) == ("x", 3)
+    first = read_ask(CONTENTS, {"sort": "category,-valid_from", "filter": {"status": "draft"}})
+    keys = ("x", datetime(2026, 1, 2, tzinfo=UTC), 3)
+    raw = {"sort": "category,-valid_from", "filter": {"status": "draft"}, "cursor": write_cursor(keys, first.digest)}
+    assert read_ask(CONTENTS, raw).cursor == Cursor(keys)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"sort": "-category,-valid_from"},
+        {"filter": {"status": "published"}},
+        {"q": "x"},
+        {"deleted": "1"},
+        {"locale": "it"},
+        {"filter": {"property": "status", "operator": "!=", "value": "draft"}},
+    ],
+)
+def test_a_cursor_of_another_list_is_refused(other: dict[str, Any]) -> None:
+    asked = {"sort": "category,-valid_from", "filter": {"status": "draft"}}
+    cursor = write_cursor(("x", datetime(2026, 1, 2, tzinfo=UTC), 3), read_ask(CONTENTS, asked).digest)
+    with pytest.raises(Invalid) as refused:
+        read_ask(CONTENTS, {**asked, **other, "cursor": cursor})
+    assert [(field.path, field.code) for field in refused.value.fields] == [("cursor", "input.cursor")]
+
+
+@pytest.mark.parametrize("keys", [("x", 3), ("x", "y", 3), (1, None, 3), ("x", "2026-01-02T00:00:00", 3)])
+def test_a_cursor_with_other_keys_is_refused(keys: tuple[Any, ...]) -> None:
+    raw = {"sort": "category,-valid_from"}
+    with pytest.raises(Invalid) as refused:
+        read_ask(CONTENTS, {**raw, "cursor": write_cursor(keys, read_ask(CONTENTS, raw).digest)})
+    assert [field.path for field in refused.value.fields] == ["cursor"]
+
+
+def test_several_fields_order_a_list_and_the_id_ends_it() -> None:
+    ask = read_ask(CONTENTS, {"sort": "category, -updated_at"})
+    assert [(key.name, key.descending) for key in ask.sort] == [
+        ("category", False),
+        ("updated_at", True),
+        ("id", True),
+    ]
+    assert ask.sort_text == "category,-updated_at"
+    assert read_ask(CONTENTS, {"sort": "-id"}).sort_text == "-id"
+
+
+def test_what_may_not_be_read_is_as_unknown_as_what_is_not_there() -> None:
+    readable = {"id", "revision", "updated_at", "status", "body"}
+    raw = {"filter": {"author": "x"}, "sort": "category", "q": "x", "fields": "status,author,nothing"}
+    with pytest.raises(Invalid) as refused:
+        read_ask(CONTENTS, raw, readable)
+    assert {(field.path, field.code) for field in refused.value.fields} == {
+        (path, "input.unknown_field") for path in ("filter.author", "sort", "q", "fields")
+    }
 
 
 @pytest.mark.parametrize(
