@@ -82,9 +82,8 @@ class Bench:
                     self.seconds.setdefault(figure, []).append(seconds)
                 self.console.wait(self.console.ready, READY_SECONDS, "not ready again")
             values = self.seconds[name]
-            print(
-                f"{name}: median {statistics.median(values):.1f} s, max {max(values):.1f} s, load {load()}", flush=True
-            )
+            figures = f"median {statistics.median(values):.1f} s, max {max(values):.1f} s, load {load()}"
+            print(f"{name}: {figures}; counts so far {dict(self.counts)}", flush=True)
         self.console.control(FAST)
         self._to_the_end()
 
