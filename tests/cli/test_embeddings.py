@@ -209,7 +209,7 @@ def test_follow_of_a_switch_that_fails_exits_with_1(bench: Bench, app: APIFlask)
     bench.start()
     bench.container.clock = WorkingClock(bench)
     result = run(app, "status", "--follow")
-    assert result.exit_code == 1
+    assert result.exit_code == 1, result.output
     assert "need a decision: 1" in result.stderr
     assert bench.serving == A
 

@@ -43,8 +43,10 @@ ALWAYS = {
 }
 """Name → offenders; true in every committed state."""
 
-UNAPPLIED = """select consumer from index_cursors c where exists (select 1 from index_events i
-        where (i.xid, i.id) > (c.xid, c.event_id) and i.xid < pg_snapshot_xmin(pg_current_snapshot()))"""
+PENDING = """select consumer from index_cursors c where exists (select 1 from index_events i
+        where (i.xid, i.id) > (c.xid, c.event_id))"""
+"""Consumers with events before them."""
+UNAPPLIED = PENDING.removesuffix(")") + " and i.xid < pg_snapshot_xmin(pg_current_snapshot()))"
 """Consumers with events before them that nothing can precede any more."""
 
 AT_REST = {
@@ -80,10 +82,11 @@ class Checker:
     def violations_at_rest(self) -> list[str]:
         """And what must hold once nothing is due any more.
 
-        A transaction in any other database of the cluster holds the horizon of events: its end is waited for.
+        A transaction in any other database of the cluster, a neighbouring test's, holds back events: its end is waited
+        for.
         """
-        for _ in range(200):
-            if not self.bench.observe(UNAPPLIED):
+        for _ in range(1500):
+            if not self.bench.observe(PENDING):
                 break
             time.sleep(0.02)
             self.bench.go_on()

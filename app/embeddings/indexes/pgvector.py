@@ -64,16 +64,17 @@ class BuildProgress:
 def autocommit(engine: Engine) -> Iterator[Connection]:
     """A connection for statements that can't run in a transaction; its backend ends soon after its client does."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.detach()
         driver = connection.connection.driver_connection
+        connection.detach()
         connection.execute(text("set client_connection_check_interval = '2s'"))
         connection.execute(text("set lock_timeout = 0"))
         try:
             yield connection
-        finally:
-            # An interrupt makes SQLAlchemy let go of a detached connection without closing it, lock and all.
-            if connection.invalidated and driver is not None:
+        except BaseException as error:
+            # An interrupt may make SQLAlchemy let go of a detached connection without closing it, lock and all.
+            if driver is not None and not isinstance(error, Exception):
                 driver.close()
+            raise
 
 
 def existing(session: Session | Connection) -> list[Built]:
