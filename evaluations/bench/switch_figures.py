@@ -90,7 +90,7 @@ def publish_runs(runs: Sequence[Run], size: str) -> int:
     for (documents, speed), group in groups.items():
         figures += _group(documents, speed, [run for run in group if run.valid] or group)
     figures += [Figure(name, [sum(run.counts[name] for run in runs)], "count", "lower", must=0) for name in COUNTS]
-    sizes = sorted({run.documents for run in runs})
+    sizes = sorted({run.documents for run in runs if run.speed == max(one.speed for one in runs)})
     if len(sizes) > 1:
         figures += _exponents(runs, sizes[0], sizes[-1])
     foreign = [run.foreign for run in runs]
