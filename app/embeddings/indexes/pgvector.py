@@ -62,19 +62,22 @@ class BuildProgress:
 
 @contextmanager
 def autocommit(engine: Engine) -> Iterator[Connection]:
-    """A connection for statements that can't run in a transaction; its backend ends soon after its client does."""
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        driver = connection.connection.driver_connection
-        connection.detach()
-        connection.execute(text("set client_connection_check_interval = '2s'"))
-        connection.execute(text("set lock_timeout = 0"))
-        try:
+    """A connection for statements that can't run in a transaction; its backend ends soon after its client does.
+
+    The driver's connection is closed here, whatever SQLAlchemy did: an interrupt may make it let go of a detached
+    connection without closing it, lock and all.
+    """
+    connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+    driver = connection.connection.driver_connection
+    try:
+        with connection:
+            connection.detach()
+            connection.execute(text("set client_connection_check_interval = '2s'"))
+            connection.execute(text("set lock_timeout = 0"))
             yield connection
-        except BaseException as error:
-            # An interrupt may make SQLAlchemy let go of a detached connection without closing it, lock and all.
-            if driver is not None and not isinstance(error, Exception):
-                driver.close()
-            raise
+    finally:
+        if driver is not None:
+            driver.close()
 
 
 def existing(session: Session | Connection) -> list[Built]:
