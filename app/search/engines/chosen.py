@@ -7,29 +7,24 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
-from app.core.contracts.documents import WordColumns
 from app.core.errors import Unavailable
 from app.search.engines.elasticsearch import ElasticsearchEngine, RawTerms
-from app.search.engines.ports import Facet, FoundDocument, Key, KeywordLeg, Scope, SearchEngine
+from app.search.engines.ports import KeywordLeg, Scope, SearchEngine
+from app.search.engines.snapshot import SnapshotInPostgres
 from app.search.matching import ParsedQuery
 
 DEGRADED = "engine_unavailable"
 
 
-class ChosenEngine:
+class ChosenEngine(SnapshotInPostgres):
     """A :class:`~app.search.engines.ports.SearchEngine` that asks ``elasticsearch`` when ``is_chosen`` says so."""
 
     def __init__(
         self, postgres: SearchEngine, elasticsearch: ElasticsearchEngine, is_chosen: Callable[[Any], bool]
     ) -> None:
-        self._postgres = postgres
+        super().__init__(postgres)
         self._elasticsearch = elasticsearch
         self._is_chosen = is_chosen
-
-    @property
-    def words(self) -> WordColumns:
-        """PostgreSQL's words are written whatever is chosen."""
-        return self._postgres.words
 
     def keyword(self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, window: int) -> KeywordLeg:
         """The chosen engine's answer, or PostgreSQL's with ``degraded`` saying so."""
@@ -39,24 +34,6 @@ class ChosenEngine:
             return self._elasticsearch.keyword(session, query, scope, locale, window)
         except Unavailable:
             return replace(self._postgres.keyword(session, query, scope, locale, window), degraded=DEGRADED)
-
-    def satisfying(self, session: Any, query: ParsedQuery, keys: Sequence[Key]) -> AbstractSet[Key]:
-        """Asked of the texts in the search's own snapshot, whatever is chosen."""
-        return self._postgres.satisfying(session, query, keys)
-
-    def corrections(self, session: Any, words: Sequence[str], scope: Scope) -> Mapping[str, str]:
-        """Asked of the texts in the search's own snapshot, whatever is chosen."""
-        return self._postgres.corrections(session, words, scope)
-
-    def facets(
-        self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, fields: Mapping[str, Sequence[str]]
-    ) -> Sequence[Facet]:
-        """Counted in the search's own snapshot, whatever is chosen."""
-        return self._postgres.facets(session, query, scope, locale, fields)
-
-    def documents(self, session: Any, keys: Sequence[Key], scope: Scope) -> Sequence[FoundDocument]:
-        """Read in the search's own snapshot, whatever is chosen."""
-        return self._postgres.documents(session, keys, scope)
 
     def matching(
         self, session: Any, words: Mapping[str, AbstractSet[str]], lexemes: Mapping[str, Sequence[str]]

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.core.access import policy
-from app.core.contracts.documents import WordColumns
 from app.core.errors import Unavailable
 from app.core.locale import LOCALES
 from app.core.registry import Registry
@@ -32,9 +31,10 @@ from app.search.engines.elasticsearch_query import (
     titles_body,
     unknown_terms,
 )
-from app.search.engines.ports import TOTAL_LIMIT, Facet, FoundDocument, Key, KeywordHit, KeywordLeg, Scope, SearchEngine
+from app.search.engines.ports import TOTAL_LIMIT, Key, KeywordHit, KeywordLeg, Scope, SearchEngine
 from app.search.engines.ranking import in_every_locale, known_idf_mass, significant
 from app.search.engines.schema import RowFilters
+from app.search.engines.snapshot import SnapshotInPostgres
 from app.search.matching import WORD_LIMIT, ParsedQuery
 
 PAGES = 5
@@ -58,7 +58,7 @@ class _Found:
     answer: Mapping[str, Any]
 
 
-class ElasticsearchEngine:
+class ElasticsearchEngine(SnapshotInPostgres):
     """The :class:`~app.search.engines.ports.SearchEngine` on generation indexes behind aliases.
 
     Every question may raise :class:`app.core.errors.Unavailable`. ``postgres`` holds the words that are written with
@@ -66,15 +66,10 @@ class ElasticsearchEngine:
     """
 
     def __init__(self, cluster: Cluster, postgres: SearchEngine, filters: RowFilters, registry: Registry) -> None:
+        super().__init__(postgres)
         self._cluster = cluster
-        self._postgres = postgres
         self._filters = filters
         self._registry = registry
-
-    @property
-    def words(self) -> WordColumns:
-        """PostgreSQL's: it answers whenever this engine is away."""
-        return self._postgres.words
 
     def keyword(self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, window: int) -> KeywordLeg:
         """See :meth:`app.search.engines.ports.SearchEngine.keyword`."""
@@ -106,24 +101,6 @@ class ElasticsearchEngine:
             lexemes=RawTerms({code: list(words) for code, words in asked.terms.items()}),
             unknown=unknown_terms(query, asked.terms, counts),
         )
-
-    def satisfying(self, session: Any, query: ParsedQuery, keys: Sequence[Key]) -> AbstractSet[Key]:
-        """See :meth:`app.search.engines.ports.SearchEngine.satisfying`: of the texts in the search's own snapshot."""
-        return self._postgres.satisfying(session, query, keys)
-
-    def corrections(self, session: Any, words: Sequence[str], scope: Scope) -> Mapping[str, str]:
-        """Asked of PostgreSQL, which has every word of the search's own snapshot."""
-        return self._postgres.corrections(session, words, scope)
-
-    def facets(
-        self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, fields: Mapping[str, Sequence[str]]
-    ) -> Sequence[Facet]:
-        """Asked of PostgreSQL, so that they count exactly the rows that the scope allows."""
-        return self._postgres.facets(session, query, scope, locale, fields)
-
-    def documents(self, session: Any, keys: Sequence[Key], scope: Scope) -> Sequence[FoundDocument]:
-        """See :meth:`app.search.engines.ports.SearchEngine.documents`."""
-        return self._postgres.documents(session, keys, scope)
 
     def matching(
         self, session: Any, words: Mapping[str, AbstractSet[str]], lexemes: Mapping[str, Sequence[str]]

@@ -9,18 +9,22 @@ from uuid import uuid4
 
 import structlog
 
+from app.core.documents import events_store as events
+from app.core.documents.events_store import CursorClaim
 from app.core.errors import Conflict, Unavailable
 from app.core.registry import Registry
 from app.core.unit import Units
 from app.search.engines import elasticsearch_store as store
 from app.search.engines.elasticsearch_client import Cluster
 from app.search.engines.elasticsearch_index import Generation, Generations, actions
-from app.search.engines.elasticsearch_store import Position
+from app.search.engines.elasticsearch_store import CONSUMER, LEASE_SECONDS
 
 PAGE = 256
 PAGES = 40
 """Pages of one run; then the queue gets its turn."""
 BATCH = 250
+COUNTED = 10_001
+"""So many waiting events are counted at most."""
 ROUNDS = 20
 """Rounds of catching up before a new generation answers; what is younger follows as always."""
 
@@ -66,38 +70,39 @@ class Elasticsearch:
         """
         token = uuid4().hex
         with self.units() as unit:
-            position = store.claim_cursor(unit.session, token)
-        if position is None:
+            moved_here = events.restored(unit.session, CONSUMER)
+            claim = None if moved_here else events.claim_cursor(unit.session, CONSUMER, token, LEASE_SECONDS)
+        if claim is None:
             return False
         try:
-            return self._apply(position, token, stop)
+            return self._apply(claim, stop)
         except Unavailable as error:
             log.warning("search.follower_waits", code=error.code)
             return False
         finally:
             with self.units() as unit:
-                store.release_cursor(unit.session, token)
+                events.release_cursor(unit.session, claim)
 
-    def _apply(self, position: Position, token: str, stop: threading.Event | None) -> bool:
+    def _apply(self, claim: CursorClaim, stop: threading.Event | None) -> bool:
         """A record is read again, never an event's payload believed: a late event can't bring anything back."""
-        settled = True
+        settled, position = True, claim.position
         for _ in range(PAGES):
             if stop is not None and stop.is_set():
                 return False
             with self.units() as unit:
-                page = store.read_events(unit.session, position, PAGE)
+                page = events.read_events(unit.session, position, PAGE)
             if not page:
                 return False
             # Asked after the events were read: an index made later copies what these events say.
             targets = {
                 entity: [one.index for one in known if one.written] for entity, known in self.generations.all().items()
             }
-            self._write([event.key for event in page], targets)
+            self._write([(event.entity, event.record_id) for event in page], targets)
             position = page[-1].position
             below = [event.position for event in page if event.settled] if settled else []
             settled = settled and len(below) == len(page)
             with self.units() as unit:
-                if not store.keep_cursor(unit.session, token, below[-1] if below else None):
+                if not store.keep_cursor(unit.session, claim, below[-1] if below else None):
                     return False
             if len(page) < PAGE:
                 return False
@@ -152,7 +157,7 @@ class Elasticsearch:
 
     def _waiting(self) -> bool:
         with self.units() as unit:
-            return bool(store.lag(unit.session, 1))
+            return bool(events.lag(unit.session, CONSUMER, 1))
 
     def _complete(self, generation: Generation) -> None:
         """Refreshed, then counted against PostgreSQL; what changes meanwhile is applied before it counts again."""
@@ -170,7 +175,7 @@ class Elasticsearch:
     def stop_following(self) -> None:
         """Leave the indexes as they are; another reindex is needed before they may answer again."""
         with self.units() as unit:
-            store.end_cursor(unit.session)
+            events.end_cursor(unit.session, CONSUMER)
 
     def ready(self) -> None:
         """Raises :class:`Conflict` unless every entity has an index that answers and is kept up to date."""
@@ -182,7 +187,7 @@ class Elasticsearch:
     def state(self) -> EngineState:
         """Counts after a refresh; a server that is away is part of the answer."""
         with self.units() as unit:
-            lag = store.lag(unit.session)
+            lag = events.lag(unit.session, CONSUMER, COUNTED)
             searchable = store.searchable(unit.session)
         try:
             version = self.cluster.version()

@@ -1,19 +1,19 @@
 """What the Elasticsearch engine reads and writes in PostgreSQL: records to index, rows that pass, and its cursor.
 
 Its place in the index events is the row ``elasticsearch`` of `index_cursors`, moved by the same rules as those of the
-vectors (`switch.md`, `index_events`): in the order (xid, id), and only through events below the oldest transaction
+vectors (`core/documents/events_store.py`): in the order (xid, id), and only through events below the oldest transaction
 still running. Space 0 is nobody's: this consumer works for no model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
+from app.core.documents.events_store import CursorClaim, Position
 from app.core.documents.models import SearchDocument
 from app.core.registry import Entity, Registry
 from app.search.engines.elasticsearch_mapping import Indexed, Text, filter_fields
@@ -24,23 +24,6 @@ LEASE_SECONDS = 60
 """Renewed with each page; a page is one bulk, which takes less."""
 GONE = 2**62
 """The version at which a record that is no more is removed: nothing older comes back."""
-
-
-@dataclass(frozen=True, order=True)
-class Position:
-    """A place in the order of events."""
-
-    xid: int
-    event_id: int
-
-
-@dataclass(frozen=True)
-class Event:
-    """One visible event; ``settled`` means that nothing can appear before it any more."""
-
-    position: Position
-    key: Key
-    settled: bool
 
 
 def passing(session: Session, keys: Sequence[Key], condition: ColumnElement[bool]) -> set[tuple[str, int, str]]:
@@ -122,11 +105,6 @@ def begin_cursor(session: Session) -> None:
     )
 
 
-def end_cursor(session: Session) -> None:
-    """Follow no more: events need not be kept for us."""
-    session.execute(text("delete from index_cursors where consumer = :consumer"), {"consumer": CONSUMER})
-
-
 def follows(session: Session) -> bool:
     """Whether events are followed, and were since this database is where it is."""
     return bool(
@@ -140,24 +118,7 @@ def follows(session: Session) -> bool:
     )
 
 
-def claim_cursor(session: Session, token: str) -> Position | None:
-    """Take the lease, unless somebody holds it or nothing is followed."""
-    row = session.execute(
-        text(
-            f"""
-            update index_cursors set lease_token = :token,
-                lease_until = clock_timestamp() + interval '{LEASE_SECONDS} seconds'
-            where consumer = :consumer and (lease_until is null or lease_until < clock_timestamp())
-              and system_identifier = (select system_identifier::text from pg_control_system())
-            returning xid::text, event_id
-            """
-        ),
-        {"consumer": CONSUMER, "token": token},
-    ).one_or_none()
-    return None if row is None else Position(int(row[0]), row[1])
-
-
-def keep_cursor(session: Session, token: str, position: Position | None) -> bool:
+def keep_cursor(session: Session, claim: CursorClaim, position: Position | None) -> bool:
     """Renew the lease and move forward, never back; False when the lease is no longer ours."""
     result: Any = session.execute(
         text(
@@ -170,50 +131,10 @@ def keep_cursor(session: Session, token: str, position: Position | None) -> bool
             """
         ),
         {
-            "consumer": CONSUMER,
-            "token": token,
+            "consumer": claim.consumer,
+            "token": claim.token,
             "xid": None if position is None else str(position.xid),
             "event": None if position is None else position.event_id,
         },
     )
     return bool(result.rowcount)
-
-
-def release_cursor(session: Session, token: str) -> None:
-    """Give the lease back."""
-    session.execute(
-        text(
-            "update index_cursors set lease_token = null, lease_until = null "
-            "where consumer = :consumer and lease_token = :token"
-        ),
-        {"consumer": CONSUMER, "token": token},
-    )
-
-
-def read_events(session: Session, after: Position, limit: int) -> Sequence[Event]:
-    """Visible events after a position, in order."""
-    rows = session.execute(
-        text(
-            """
-            select xid::text, id, entity, record_id, xid < pg_snapshot_xmin(pg_current_snapshot())
-            from index_events where (xid, id) > (cast(:xid as xid8), :event) order by xid, id limit :limit
-            """
-        ),
-        {"xid": str(after.xid), "event": after.event_id, "limit": limit},
-    )
-    return [Event(Position(int(xid), key), (entity, record), settled) for xid, key, entity, record, settled in rows]
-
-
-def lag(session: Session, limit: int = 10_001) -> int | None:
-    """Visible events that were not applied, counted up to ``limit``; None when nothing is followed."""
-    count = session.scalar(
-        text(
-            """
-            select (select count(*) from (
-                select 1 from index_events i where (i.xid, i.id) > (c.xid, c.event_id) limit :limit) as sample)
-            from index_cursors c where c.consumer = :consumer
-            """
-        ),
-        {"consumer": CONSUMER, "limit": limit},
-    )
-    return None if count is None else int(count)

@@ -1,0 +1,41 @@
+"""What every engine leaves to PostgreSQL: texts and counts are of the search's own snapshot, whoever ranks words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from app.core.contracts.documents import WordColumns
+from app.search.engines.ports import Facet, FoundDocument, Key, Scope, SearchEngine
+from app.search.matching import ParsedQuery
+
+
+class SnapshotInPostgres:
+    """The part of a :class:`~app.search.engines.ports.SearchEngine` that is PostgreSQL's, whichever engine it is."""
+
+    def __init__(self, postgres: SearchEngine) -> None:
+        self._postgres = postgres
+
+    @property
+    def words(self) -> WordColumns:
+        """PostgreSQL's words are written with each row, whatever is chosen: it answers when the other is away."""
+        return self._postgres.words
+
+    def satisfying(self, session: Any, query: ParsedQuery, keys: Sequence[Key]) -> AbstractSet[Key]:
+        """Asked of the texts in the search's own snapshot."""
+        return self._postgres.satisfying(session, query, keys)
+
+    def corrections(self, session: Any, words: Sequence[str], scope: Scope) -> Mapping[str, str]:
+        """Asked of the texts in the search's own snapshot, which has every word of it."""
+        return self._postgres.corrections(session, words, scope)
+
+    def facets(
+        self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, fields: Mapping[str, Sequence[str]]
+    ) -> Sequence[Facet]:
+        """Counted in the search's own snapshot, so that exactly the rows count that the scope allows."""
+        return self._postgres.facets(session, query, scope, locale, fields)
+
+    def documents(self, session: Any, keys: Sequence[Key], scope: Scope) -> Sequence[FoundDocument]:
+        """Read in the search's own snapshot."""
+        return self._postgres.documents(session, keys, scope)
