@@ -59,12 +59,19 @@ class VectorLeg:
 
 
 @dataclass(frozen=True)
-class Question:
-    """The question's vector and who searches with it, or why there is none."""
+class QuestionVector:
+    """A question's vector, who searches with it, and until when."""
 
+    search: VectorSearch
+    query: QueryVector
     budget: Budget
-    search: VectorSearch | None = None
-    query: QueryVector | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """The question's vector, or why there is none (no reason: nobody asked for one)."""
+
+    vector: QuestionVector | None = None
     degraded: str | None = None
     disabled: str | None = None
 
@@ -72,46 +79,59 @@ class Question:
 class Legs:
     """Asks for vectors of questions and starts vector legs."""
 
-    def __init__(self, units: Units, clock: Clock) -> None:
+    def __init__(self, units: Units, clock: Clock, budget_ms: Callable[[Any], int]) -> None:
         self._units = units
         self._clock = clock
+        self._budget_ms = budget_ms
         self._room = threading.Semaphore(ABREAST)
 
-    def question(self, search: VectorSearch | None, wording: str, budget: Budget) -> Question:
-        """The question's vector within its share of the budget. Call it with no transaction open."""
-        if search is None:
-            return Question(budget)
+    def question(self, search: VectorSearch, wording: str, started: float) -> Question:
+        """The vector of a question that was asked at ``started``, within its share of the budget.
+
+        Call it with no transaction open.
+        """
         with self._units() as unit:
+            budget = Budget(self._clock, self._budget_ms(unit.session), started)
             disabled = search.unavailable(unit.session)
         if disabled or not wording:
-            return Question(budget, disabled=disabled, degraded="vectors_unavailable" if disabled else None)
+            return Question(disabled=disabled, degraded="vectors_unavailable" if disabled else None)
         seconds = budget.left() * EMBED_SHARE
         try:
             query = _beside(lambda: search.query_vector(wording, seconds)).result(timeout=budget.left())
         except TimeoutError:
-            return Question(budget, degraded="embedder_timeout")
+            return Question(degraded="embedder_timeout")
         except Unavailable as error:
             timed_out = isinstance(error, ModelServerFailed) and error.reason == "timeout"
             log.warning("search.query_vector_failed", code=error.code)
-            return Question(budget, degraded="embedder_timeout" if timed_out else "embedder_unavailable")
-        return Question(budget, search, query)
+            return Question(degraded="embedder_timeout" if timed_out else "embedder_unavailable")
+        return Question(QuestionVector(search, query, budget))
 
     def start(
         self, session: Any, question: Question, scope: Mapping[str, Filter | None], locale: str | None, window: int
-    ) -> Running:
-        """Begin the vector leg on the snapshot of ``session``; without a vector there is nothing to wait for."""
-        search, query = question.search, question.query
-        if search is None or query is None:
-            leg: Future[VectorLeg] = Future()
-            leg.set_result(VectorLeg(degraded=question.degraded, disabled=question.disabled))
-            return Running(leg, question.budget)
-        snapshot = export_snapshot(session)
+    ) -> Callable[[], VectorLeg]:
+        """Begin the vector leg on the snapshot of ``session``; without a vector there is nothing to begin.
+
+        What is returned waits for the passages, or says that they took too long. It raises what the leg raised,
+        `ServingChanged` for example.
+        """
+        vector = question.vector
+        if vector is None:
+            return lambda: VectorLeg(degraded=question.degraded, disabled=question.disabled)
+        snapshot, budget = export_snapshot(session), vector.budget
 
         def nearest(inner: Any) -> Sequence[PassageHit]:
-            adopt_snapshot(inner, snapshot, question.budget.left())
-            return search.nearest(inner, query, scope, locale, window)
+            adopt_snapshot(inner, snapshot, budget.left())
+            return vector.search.nearest(inner, vector.query, scope, locale, window)
 
-        return Running(_beside(lambda: self._run(nearest, question.budget)), question.budget)
+        leg = _beside(lambda: self._run(nearest, budget))
+
+        def wait() -> VectorLeg:
+            try:
+                return leg.result(timeout=budget.left())
+            except TimeoutError:
+                return VectorLeg(degraded="vector_timeout")
+
+        return wait
 
     def _run(self, nearest: Callable[[Any], Sequence[PassageHit]], budget: Budget) -> VectorLeg:
         if not self._room.acquire(timeout=budget.left()):
@@ -126,21 +146,6 @@ class Legs:
         finally:
             self._room.release()
         return VectorLeg(passages, ran=True, took_ms=round((self._clock.monotonic() - started) * 1000, 1))
-
-
-@dataclass(frozen=True)
-class Running:
-    """A vector leg under way."""
-
-    leg: Future[VectorLeg]
-    budget: Budget
-
-    def result(self) -> VectorLeg:
-        """Its passages, or that it took too long. Raises what it raised, `ServingChanged` for example."""
-        try:
-            return self.leg.result(timeout=self.budget.left())
-        except TimeoutError:
-            return VectorLeg(degraded="vector_timeout")
 
 
 def _beside(work: Callable[[], Result]) -> Future[Result]:

@@ -24,7 +24,7 @@ from app.search.answer import Relaxation, SearchHit, SearchMeta, SearchRequest, 
 from app.search.engines.ports import Facet, Key, KeywordLeg, SearchEngine
 from app.search.explain import Ran, Why, explained, hit_explained, reason
 from app.search.fusion import Fused, Scored, fuse
-from app.search.legs import Budget, Legs, Question, VectorLeg
+from app.search.legs import Legs, Question, VectorLeg
 from app.search.matching import ParsedQuery, parse_question
 from app.search.page import Found, Pages
 from app.search.spelling import respelt
@@ -55,7 +55,7 @@ class Search:
         self._clock = clock
         self._defaults = defaults
         self._pages = Pages(engine, registry)
-        self._legs = Legs(units, clock)
+        self._legs = Legs(units, clock, defaults.budget_ms)
         self._words = WordLeg(engine, defaults.synonyms)
 
     def entities(self, actor: Actor) -> tuple[str, ...]:
@@ -178,16 +178,16 @@ class Search:
         )
 
     def _question(self, work: Work, vectors: VectorSearch | None) -> Question:
-        with self._units() as unit:
-            milliseconds = self._defaults.budget_ms(unit.session)
-        return self._legs.question(vectors, work.query.phrase, Budget(self._clock, milliseconds, work.started))
+        if vectors is None:
+            return Question()
+        return self._legs.question(vectors, work.query.phrase, work.started)
 
     def _ran(self, session: Any, work: Work, question: Question) -> tuple[Ran, Mapping[str, str]]:
         """Both legs, fused, and what was perhaps meant."""
         request, scope = work.request, work.reach.scope
-        running = self._legs.start(session, question, scope, request.locale, WINDOW)
+        found = self._legs.start(session, question, scope, request.locale, WINDOW)
         words, query, corrections = self._words.ask(session, work.query, scope, request.locale)
-        leg = self._demanded(session, query, running.result())
+        leg = self._demanded(session, query, found())
         weight = WORD_SHARE * words.known_idf_mass
         fused = _fused(words, leg.passages, weight)
         return Ran(query, scope, request.locale, words, leg, fused, weight), corrections
