@@ -42,6 +42,7 @@ from app.core.crud.many import ManyRecords
 from app.core.crud.service import Records
 from app.core.crud.summary import Summaries
 from app.core.db import make_engine
+from app.core.errors import Unavailable
 from app.core.idempotency.service import Idempotency
 from app.core.outbox import Outbox
 from app.core.processes.health import Health
@@ -135,6 +136,12 @@ class Container:
     model_servers: ModelServers | None = None
     strip: Callable[[Actor], object] | None = None
     switch_failures: Callable[[int], Sequence[SwitchFailure]] | None = None
+
+    def embedding_parts(self) -> EmbeddingParts:
+        """The part that runs the vectors. Raises :class:`Unavailable` where it is not installed."""
+        if self.ai is None:
+            raise Unavailable("ai.absent")
+        return self.ai
 
 
 def build_container(config: Config, *, clock: Clock | None = None, queue: JobQueue | None = None) -> Container:

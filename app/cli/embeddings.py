@@ -14,7 +14,6 @@ from app.cli import dry_run as dry_runs
 from app.cli import vector_health
 from app.cli.group import CommandGroup
 from app.core.contracts.actor import SYSTEM
-from app.core.errors import Unavailable
 from app.edge.context import container
 
 if TYPE_CHECKING:
@@ -29,20 +28,12 @@ group = CommandGroup(
 FOLLOW_SECONDS = 1.0
 
 
-def parts() -> EmbeddingParts:
-    """The part that runs the vectors. Raises :class:`Unavailable` where it is not installed."""
-    found = container().ai
-    if found is None:
-        raise Unavailable("ai.absent")
-    return found
-
-
 @group.command("probe")
 @click.argument("profile")
 @click.option("--json", "as_json", is_flag=True)
 def probe(profile: str, as_json: bool) -> None:
     """Measure a model's vectors; fails when they differ from what its profile declares."""
-    inspection = parts().switching.probe(profile)
+    inspection = container().embedding_parts().switching.probe(profile)
     shown = {
         "profile": profile,
         "model": inspection.named_model or inspection.info_model,
@@ -81,7 +72,7 @@ def switch(
         raise click.UsageError("--dry-run needs a profile, and stores no refusal.")
     if simulate_crash and (profile is None or report_failure or dry_run):
         raise click.UsageError("--simulate-crash needs a profile, and goes with --mode only.")
-    ai = parts()
+    ai = container().embedding_parts()
     if simulate_crash:
         _drill(ai, str(profile), mode, simulate_crash, as_json)
         return
@@ -119,7 +110,7 @@ def _drill(ai: EmbeddingParts, profile: str, mode: str, at: str, as_json: bool) 
 @click.option("--json", "as_json", is_flag=True)
 def status(follow: bool, as_json: bool) -> None:
     """The serving model, and the switch that is running or has failed."""
-    ai = parts()
+    ai = container().embedding_parts()
     if follow:
         _follow(ai)
         return
@@ -147,7 +138,7 @@ def failures(retry: bool, set_aside: bool, note: str | None, ids: tuple[int, ...
     """List the documents of the open switch that could not be embedded, or decide on them."""
     if retry and set_aside:
         raise click.UsageError("Give --retry or --set-aside, not both.")
-    ai = parts()
+    ai = container().embedding_parts()
     if retry or set_aside:
         ai.switching.decide(SYSTEM, ids or None, "retry" if retry else "set_aside", note)
     _print({"failures": _current(ai).get("failures", [])}, as_json)
@@ -157,7 +148,7 @@ def failures(retry: bool, set_aside: bool, note: str | None, ids: tuple[int, ...
 @click.option("--model-key", required=True, help="The model whose kept rows and indexes go.")
 def prune(model_key: str) -> None:
     """Delete the kept rows of a model that does not serve."""
-    click.echo(f"{parts().upkeep.prune(model_key)} rows deleted")
+    click.echo(f"{container().embedding_parts().upkeep.prune(model_key)} rows deleted")
 
 
 def _current(ai: EmbeddingParts) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from app.core.errors import Unavailable
 from app.edge.context import container
 
 if TYPE_CHECKING:
-    from app.embeddings.parts import EmbeddingParts
+    pass
 
 PATIENCE_SECONDS = 60.0
 ROWS = (
@@ -24,21 +24,13 @@ ROWS = (
 )
 
 
-def parts() -> EmbeddingParts:
-    """The part that runs the vectors. Raises :class:`Unavailable` where it is not installed."""
-    found = container().ai
-    if found is None:
-        raise Unavailable("ai.absent")
-    return found
-
-
 @click.command("health")
 @click.option("--sample", type=click.IntRange(1, 1000), help="Compare so many stored vectors with fresh ones.")
 @click.option("--json", "as_json", is_flag=True)
 @with_appcontext
 def health(sample: int | None, as_json: bool) -> None:
     """What is wrong with the vectors of each model; exits with 1 when anything is, or was not counted in a minute."""
-    ai = parts()
+    ai = container().embedding_parts()
     if sample is not None:
         for space in ai.health.report(PATIENCE_SECONDS):
             if space.role != "kept":
@@ -61,7 +53,7 @@ def health(sample: int | None, as_json: bool) -> None:
 @with_appcontext
 def repair(kind: str | None, space: int | None, entity: str | None, as_json: bool) -> None:
     """Repair what health names as KIND; without KIND embed what the serving model misses, and build its indexes."""
-    ai = parts()
+    ai = container().embedding_parts()
     if kind is None:
         outcome = ai.upkeep.repair(entity)
         built = ai.upkeep.build_missing_indexes()

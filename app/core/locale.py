@@ -19,8 +19,3 @@ LOCALES = {
     "it": Locale("it", "Italiano", "italian"),
 }
 DEFAULT_LOCALE = "en"
-
-
-def known_locale(code: str | None) -> str:
-    """``code`` when it is one of ours, else the default."""
-    return code if code in LOCALES else DEFAULT_LOCALE

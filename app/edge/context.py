@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, tzinfo
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -22,6 +22,9 @@ from app.core.access.models import User
 from app.core.contracts.actor import ANONYMOUS, Actor
 from app.core.errors import Conflict, Forbidden, Unauthenticated
 from app.core.locale import DEFAULT_LOCALE, LOCALES
+
+if TYPE_CHECKING:
+    from app.embeddings.parts import EmbeddingParts
 
 View = TypeVar("View", bound=Callable[..., object])
 
@@ -69,6 +72,16 @@ def init(app: Flask, babel: Babel, login: LoginManager) -> None:
 def container() -> Container:
     """The parts of the running console."""
     return cast(Container, current_app.extensions["changeover"])
+
+
+def embedding_parts() -> EmbeddingParts:
+    """The part that runs the vectors, for someone who may look at it.
+
+    Raises :class:`Unavailable` where it is not installed, and :class:`Forbidden`.
+    """
+    found = container().embedding_parts()
+    found.switching.permit_reading(actor())
+    return found
 
 
 def public(view: View) -> View:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import structlog
 
 from app.core.contracts.checkpoints import Checkpoint, no_checkpoint
+from app.core.documents import events_store as events
+from app.core.documents.events_store import CursorClaim, Position
 from app.core.errors import ModelServerFailed
 from app.core.unit import Units
-from app.embeddings import events_store as events
 from app.embeddings import store
-from app.embeddings.events_store import CursorClaim, Position
-from app.embeddings.leases import Fenced, LeaseKeeper, new_token
+from app.embeddings.leases import SECONDS, Fenced, LeaseKeeper, new_token
 from app.embeddings.repair import fill_space
 from app.embeddings.synchroniser import AnyStop, Stop, Synchroniser
 
@@ -39,7 +39,7 @@ class Consumers:
         """Apply what is visible; returns whether there is more. Does nothing while somebody else does it."""
         token = new_token()
         with self.units() as unit:
-            claim = events.claim_cursor(unit.session, consumer, token)
+            claim = events.claim_cursor(unit.session, consumer, token, SECONDS)
         if claim is None:
             return False
         self.checkpoint("events.claimed")

@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 from sqlalchemy.sql import bindparam
 
-from app.embeddings import events_store as events
+from app.core.documents import events_store as events
 from app.embeddings import failures_store as failures
 
 DRY_RUN = "dry_run"

@@ -283,11 +283,7 @@ class VectorHealth:
         if role == "serving":
             result = self.upkeep.check_server() or "ok"
         else:
-            result = "ok"
-            try:
-                self.synchroniser.check_server(space)
-            except ModelServerFailed as error:
-                result = error.reason
+            result = self.upkeep.compare_server(space)
             with self.units() as unit:
                 activation.note_check(unit.session, space_id, result)
         return Repaired("probe", 1, result=result)

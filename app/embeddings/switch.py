@@ -16,11 +16,11 @@ from app.core.audit.service import Audit
 from app.core.clock import Clock
 from app.core.contracts.actor import Actor
 from app.core.contracts.checkpoints import Checkpoint
+from app.core.documents import events_store as events
 from app.core.errors import ChangeoverError, Conflict, Forbidden, Invalid
 from app.core.unit import Unit, Units
 from app.embeddings import activation_store as activation
 from app.embeddings import dry_run_store as dry_runs
-from app.embeddings import events_store as events
 from app.embeddings import failures_store as failures
 from app.embeddings import ledger_store as ledger
 from app.embeddings import store

@@ -6,21 +6,22 @@ from __future__ import annotations
 import structlog
 
 from app.core.contracts.checkpoints import Checkpoint
+from app.core.documents import events_store as events
+from app.core.documents.events_store import Position
 from app.core.errors import Conflict, ModelServerFailed, NotFound
 from app.core.unit import Units
 from app.embeddings import activation_store as activation
-from app.embeddings import events_store as events
 from app.embeddings import failures_store as failures
 from app.embeddings import ledger_store as ledger
 from app.embeddings import store
 from app.embeddings.client import ModelServers
 from app.embeddings.consumers import SERVING
-from app.embeddings.events_store import Position
 from app.embeddings.identity import identity
 from app.embeddings.indexes import pgvector
 from app.embeddings.probe import probe
 from app.embeddings.profiles import Profiles
 from app.embeddings.repair import fill_space
+from app.embeddings.spaces import Space
 from app.embeddings.synchroniser import Outcome, Synchroniser
 
 log = structlog.get_logger(__name__)
@@ -79,11 +80,7 @@ class Upkeep:
             if row is None:
                 return None
             space = store.space(unit.session, row.space_id)
-        result = "ok"
-        try:
-            self.synchroniser.check_server(space)
-        except ModelServerFailed as error:
-            result = error.reason
+        result = self.compare_server(space)
         with self.units() as unit:
             activation.note_check(unit.session, space.id, result)
             if result in OTHER_MODEL and activation.suspend_for(unit.session, space.id, MODEL_CHANGED):
@@ -91,6 +88,14 @@ class Upkeep:
             elif result == "ok" and activation.lift(unit.session, MODEL_CHANGED):
                 log.info("serving_model_is_back", space=space.id)
         return result
+
+    def compare_server(self, space: Space) -> str:
+        """Compare a space's server with its fixed text: ``ok`` or a reason."""
+        try:
+            self.synchroniser.check_server(space)
+        except ModelServerFailed as error:
+            return error.reason
+        return "ok"
 
     def missing_indexes(self) -> list[tuple[int, str]]:
         """(space, entity) of serving indexes that are missing or invalid while no switch is open."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from app.core.clock import Clock
+from app.core.documents import events_store as events
 from app.core.queue import DEFAULT, EMBEDDINGS, INDEX, SWITCH, JobQueue
 from app.core.unit import Unit
 from app.embeddings import activation_store as activation
 from app.embeddings import dry_run_store as dry_runs
-from app.embeddings import events_store as events
 from app.embeddings import ledger_store as ledger
 from app.embeddings import store
 from app.embeddings.indexes import pgvector

@@ -24,7 +24,7 @@ from app.core.errors import (
     Unavailable,
 )
 from app.core.settings.schema import EMBEDDING_MODEL
-from app.edge.context import actor, container, is_htmx
+from app.edge.context import actor, container, embedding_parts, is_htmx
 from app.edge.errors import say, status_of
 from app.web.ai_history import OPEN, decided, history_row, summary
 from app.web.ai_pages import MODES, SIDE_BY_SIDE, confirmation, index_page, suspended, vector_search
@@ -45,19 +45,10 @@ OTHERS = ("switch.not_idle", "switch.being_started")
 """Refusals because of another switch: its progress is the place to go."""
 
 
-def parts() -> EmbeddingParts:
-    """The part that runs the vectors, for someone who may look at it. Raises :class:`Unavailable` where it is not."""
-    found = container().ai
-    if found is None:
-        raise Unavailable("ai.absent")
-    found.switching.permit_reading(actor())
-    return found
-
-
 @blueprint.get("/settings/ai")
 def index() -> ResponseReturnValue:
     """The serving model, the declared ones, what is kept, and the last switches. No server is asked."""
-    return _index(parts(), {"target": request.args.get("target", "")[:KEY_LIMIT]})
+    return _index(embedding_parts(), {"target": request.args.get("target", "")[:KEY_LIMIT]})
 
 
 def _index(ai: EmbeddingParts, form: Mapping[str, object], status: int = 200) -> Response:
@@ -70,13 +61,13 @@ def _index(ai: EmbeddingParts, form: Mapping[str, object], status: int = 200) ->
 @blueprint.get("/settings/ai/switch")
 def confirm() -> ResponseReturnValue:
     """What a switch to ``target`` would cost: a page, or the inside of the dialog. Nothing starts."""
-    return _review(parts(), *_wish(request.args))
+    return _review(embedding_parts(), *_wish(request.args))
 
 
 @blueprint.post("/settings/ai/switch")
 def start() -> ResponseReturnValue:
     """Start the switch that was confirmed; anything that speaks against it is shown with fresh figures."""
-    ai = parts()
+    ai = embedding_parts()
     target, mode = _wish(request.form)
     epoch = request.form.get("epoch", type=int)
     if not request.form.get("confirm"):
@@ -170,13 +161,13 @@ def _go(address: str) -> Response:
 @blueprint.get("/settings/ai/progress")
 def progress() -> ResponseReturnValue:
     """The open switch, or how the last one ended."""
-    return _progress(parts(), "ai/progress.html")
+    return _progress(embedding_parts(), "ai/progress.html")
 
 
 @blueprint.get("/settings/ai/progress/part")
 def progress_body() -> ResponseReturnValue:
     """The part that moves. Once the switch has ended it comes without its trigger, and the polling stops."""
-    return _progress(parts(), "ai/_progress.html")
+    return _progress(embedding_parts(), "ai/_progress.html")
 
 
 def _progress(ai: EmbeddingParts, template: str, status: int = 200) -> Response:
@@ -189,21 +180,21 @@ def _progress(ai: EmbeddingParts, template: str, status: int = 200) -> Response:
 @blueprint.post("/settings/ai/progress/resume")
 def resume() -> ResponseReturnValue:
     """Continue a switch that failed or stands still."""
-    ai = parts()
+    ai = embedding_parts()
     return _act(ai, ai.switching.resume)
 
 
 @blueprint.post("/settings/ai/progress/abandon")
 def abandon() -> ResponseReturnValue:
     """Give up the open switch."""
-    ai = parts()
+    ai = embedding_parts()
     return _act(ai, ai.switching.abandon)
 
 
 @blueprint.post("/settings/ai/progress/failures")
 def resolve() -> ResponseReturnValue:
     """Retry the chosen documents that could not be embedded, or set them aside with a reason."""
-    ai = parts()
+    ai = embedding_parts()
     resolution, note = request.form.get("action", ""), request.form.get("reason", "").strip()[:200]
     ids = request.form.getlist("failure", type=int)
 
@@ -232,7 +223,7 @@ def _act(ai: EmbeddingParts, action: Callable[[Actor], object]) -> Response:
 @blueprint.get("/settings/ai/switches")
 def history() -> ResponseReturnValue:
     """Every switch, the latest first."""
-    ai = parts()
+    ai = embedding_parts()
     page = min(max(request.args.get("page", 1, type=int), 1), HISTORY_PAGES)
     found = ai.switching.history(page * HISTORY_SIZE + 1)[(page - 1) * HISTORY_SIZE :]
     shown = found[:HISTORY_SIZE]
@@ -252,7 +243,7 @@ def history() -> ResponseReturnValue:
 @blueprint.get("/settings/ai/switches/<int:switch_id>", endpoint="summary")
 def summary_page(switch_id: int) -> ResponseReturnValue:
     """How one switch ended: the estimate against what it took, what was set aside, and the next step."""
-    ai = parts()
+    ai = embedding_parts()
     switch = ai.switching.find(switch_id)
     if switch is None:
         raise NotFound("page.not_found")

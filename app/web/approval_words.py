@@ -36,7 +36,6 @@ STATES: Mapping[str, tuple[str, str, str]] = {
     "failed": ("danger", "stop", N_("Not applied")),
 }
 """Tone, icon and word of each state."""
-SHORT = 60
 
 
 @dataclass(frozen=True)

@@ -97,11 +97,6 @@ def pending_on(unit: Unit, entity: str, record_id: int) -> list[dict[str, object
     return [_row(shown) for shown in found]
 
 
-def waiting_count(unit: Unit) -> int:
-    """The number at the rail's entry: what waits for this person's vote."""
-    return container().approvals.inbox.waiting(unit, actor())
-
-
 def _vote(unit: Unit, modification_id: int, approves: bool) -> ResponseReturnValue:
     seen = request.form.get("round", "")
     reason = request.form.get("reason", "")

@@ -13,7 +13,7 @@ from flask_babel import ngettext
 from app.core.contracts.actor import Actor
 from app.core.errors import Conflict, Invalid, Unavailable
 from app.core.messages import N_
-from app.edge.context import actor, container
+from app.edge.context import actor, embedding_parts
 from app.edge.errors import say
 from app.web.ai_pages import declaration_changed
 from app.web.ai_words import JSON, PERMISSION, entity_label, name_of
@@ -28,7 +28,6 @@ blueprint = Blueprint("vector_health", __name__)
 PATIENCE_SECONDS = 3.0
 LONGER_SECONDS = 30
 SAMPLE = 20
-DELETIONS = ("orphaned", "surplus", "wrong_length", "not_finite", "norm_off")
 LABELS: Mapping[str, tuple[str, str]] = {
     "missing": (
         N_("Stale or missing"),
@@ -77,19 +76,10 @@ VERDICTS: Mapping[str, tuple[str, str, str]] = {
 }
 
 
-def parts() -> EmbeddingParts:
-    """The part that runs the vectors, for someone who may look. Raises :class:`Unavailable` where it is not."""
-    found = container().ai
-    if found is None:
-        raise Unavailable("ai.absent")
-    found.switching.permit_reading(actor())
-    return found
-
-
 @blueprint.get("/settings/ai/health")
 def index() -> ResponseReturnValue:
     """Every space, counted within three seconds, or thirty if somebody asks to wait. No model server is asked."""
-    ai = parts()
+    ai = embedding_parts()
     longer = request.args.get("wait") == str(LONGER_SECONDS)
     found = ai.health.report(LONGER_SECONDS if longer else PATIENCE_SECONDS)
     return render_template(
@@ -104,7 +94,7 @@ def index() -> ResponseReturnValue:
 @blueprint.post("/settings/ai/health/<int:space>/repair")
 def repair(space: int) -> ResponseReturnValue:
     """Do one repair and say what it did; what stands against it is said, and nothing was changed."""
-    ai = parts()
+    ai = embedding_parts()
     try:
         done = ai.health.repair(actor(), space, request.form.get("kind", "")[:40])
         flash(_did(done), "success" if done.result in (None, "ok") else "danger")
@@ -116,7 +106,7 @@ def repair(space: int) -> ResponseReturnValue:
 @blueprint.post("/settings/ai/health/<int:space>/sample")
 def sample(space: int) -> ResponseReturnValue:
     """Compare some stored vectors with fresh ones; the outcome stands on the page."""
-    ai = parts()
+    ai = embedding_parts()
     try:
         found = ai.health.sample(actor(), space, SAMPLE)
         label, tone, _icon = VERDICTS[found.verdict]

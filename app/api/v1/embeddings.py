@@ -10,7 +10,6 @@ from flask.typing import ResponseReturnValue
 from flask_babel import gettext
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.core.errors import Unavailable
 from app.core.idempotency.service import Resource
 from app.core.unit import Unit
 from app.edge.context import actor, container
@@ -57,18 +56,10 @@ class Decision(BaseModel):
     note: str | None = Field(default=None, max_length=500)
 
 
-def parts() -> EmbeddingParts:
-    """The part that runs the vectors. Raises :class:`Unavailable` where it is not installed."""
-    found = container().ai
-    if found is None:
-        raise Unavailable("ai.absent")
-    return found
-
-
 @models.get("")
 def index() -> ResponseReturnValue:
     """Every declared model: configured or not, serving or not, kept rows; and how much is covered."""
-    ai = parts()
+    ai = container().embedding_parts()
     ai.switching.permit_reading(actor())
     serving = ai.switching.serving()
     done, total = ai.switching.coverage()
@@ -89,7 +80,7 @@ def index() -> ResponseReturnValue:
 
 def _started(unit: Unit, made: Resource) -> ResponseReturnValue:
     """The answer to a start that was sent once more: how the switch is now."""
-    ai = parts()
+    ai = container().embedding_parts()
     ai.switching.permit_reading(actor())
     return {"started": True, **_status(ai)}, 202
 
@@ -99,7 +90,7 @@ def _started(unit: Unit, made: Resource) -> ResponseReturnValue:
 @idempotent_apart(_started)
 def start(wish: Start, remember: Remember) -> ResponseReturnValue:
     """Start a switch (202), or show what it would cost (200)."""
-    ai = parts()
+    ai = container().embedding_parts()
     if not wish.confirm:
         return ai.views.preview(ai.switching.preview(actor(), wish.target), wish.mode)
     ai.switching.start(actor(), wish.target, wish.mode, wish.epoch, dry_run=wish.dry_run, within=_keeper(remember))
@@ -109,7 +100,7 @@ def start(wish: Start, remember: Remember) -> ResponseReturnValue:
 @switches.get("/current")
 def current() -> ResponseReturnValue:
     """The switch that is running or has failed, or idle."""
-    ai = parts()
+    ai = container().embedding_parts()
     ai.switching.permit_reading(actor())
     return _status(ai)
 
@@ -118,7 +109,7 @@ def current() -> ResponseReturnValue:
 @switches.input(Listed, location="query", arg_name="listed")
 def history(listed: Listed) -> ResponseReturnValue:
     """Switches, the latest first. ``limit`` (1–200) is how many."""
-    ai = parts()
+    ai = container().embedding_parts()
     ai.switching.permit_reading(actor())
     return {"items": [ai.views.history(switch, gettext) for switch in ai.switching.history(listed.limit)]}
 
@@ -126,7 +117,7 @@ def history(listed: Listed) -> ResponseReturnValue:
 @switches.post("/current/resume")
 def resume() -> ResponseReturnValue:
     """Continue a switch that failed or stands still."""
-    ai = parts()
+    ai = container().embedding_parts()
     ai.switching.resume(actor())
     return _status(ai), 202
 
@@ -134,7 +125,7 @@ def resume() -> ResponseReturnValue:
 @switches.post("/current/abandon")
 def abandon() -> ResponseReturnValue:
     """Give up the open switch."""
-    ai = parts()
+    ai = container().embedding_parts()
     ai.switching.abandon(actor())
     return _status(ai), 202
 
@@ -143,7 +134,7 @@ def abandon() -> ResponseReturnValue:
 @switches.input(Decision, location="json", arg_name="decision")
 def decide(decision: Decision) -> ResponseReturnValue:
     """Retry documents that could not be embedded, or set them aside with a reason."""
-    ai = parts()
+    ai = container().embedding_parts()
     count = ai.switching.decide(actor(), decision.ids, decision.resolution, decision.note)
     return {"decided": count, **_status(ai)}
 

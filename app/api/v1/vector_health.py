@@ -8,11 +8,10 @@ from apiflask import APIBlueprint
 from flask.typing import ResponseReturnValue
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.core.errors import Unavailable
-from app.edge.context import actor, container
+from app.edge.context import actor, embedding_parts
 
 if TYPE_CHECKING:
-    from app.embeddings.parts import EmbeddingParts
+    pass
 
 blueprint = APIBlueprint("vector_health_api", __name__, url_prefix="/api/v1/vector-health")
 
@@ -58,20 +57,11 @@ class Sample(BaseModel):
     size: int = Field(default=SAMPLE, ge=1, le=LARGEST_SAMPLE)
 
 
-def parts() -> EmbeddingParts:
-    """The part that runs the vectors, for someone who may look. Raises :class:`Unavailable` where it is not."""
-    found = container().ai
-    if found is None:
-        raise Unavailable("ai.absent")
-    found.switching.permit_reading(actor())
-    return found
-
-
 @blueprint.get("")
 @blueprint.input(Listed, location="query", arg_name="listed")
 def index(listed: Listed) -> ResponseReturnValue:
     """Every space. ``patience`` (seconds, 60 at most) is how long counting may take; no model server is asked."""
-    ai = parts()
+    ai = embedding_parts()
     return ai.health_views.report(ai.health.report(listed.patience))
 
 
@@ -79,7 +69,7 @@ def index(listed: Listed) -> ResponseReturnValue:
 @blueprint.input(Repair, location="json", arg_name="wish")
 def repair(space: int, wish: Repair) -> ResponseReturnValue:
     """Do one repair; what it did, in documents, passages or indexes."""
-    ai = parts()
+    ai = embedding_parts()
     return ai.health_views.repaired(ai.health.repair(actor(), space, wish.kind))
 
 
@@ -87,5 +77,5 @@ def repair(space: int, wish: Repair) -> ResponseReturnValue:
 @blueprint.input(Sample, location="json", arg_name="wish")
 def sample(space: int, wish: Sample) -> ResponseReturnValue:
     """Compare stored vectors with fresh ones of the same texts."""
-    ai = parts()
+    ai = embedding_parts()
     return ai.health_views.sampled(ai.health.sample(actor(), space, wish.size))

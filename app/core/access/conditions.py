@@ -24,7 +24,6 @@ from app.core.registry import Entity, Field
 DEEPEST, MOST, LONGEST = 10, 100, 200
 """Groups inside groups, conditions of one tree, values of one ``in``."""
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
-PLACEHOLDERS: tuple[PlaceholderName, ...] = get_args(PlaceholderName)
 NOTHING = Group("or", ())
 """The filter that no row passes."""
 PLACEHOLDER_TYPES: Mapping[str, type] = {"id": int, "tenant": int, "login": str, "locale": str, "roles": str}

@@ -13,8 +13,6 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from app.embeddings.leases import SECONDS
-
 
 @dataclass(frozen=True, order=True)
 class Position:
@@ -94,18 +92,18 @@ def rename_cursor(session: Session, old: str, new: str) -> None:
     )
 
 
-def claim_cursor(session: Session, consumer: str, token: str) -> CursorClaim | None:
-    """Take the lease of a consumer, unless somebody holds it or there is no such consumer."""
+def claim_cursor(session: Session, consumer: str, token: str, seconds: int) -> CursorClaim | None:
+    """Take the lease of a consumer for so many seconds, unless somebody holds it or there is no such consumer."""
     row = session.execute(
         text(
-            f"""
+            """
             update index_cursors set lease_token = :token,
-                lease_until = clock_timestamp() + interval '{SECONDS} seconds'
+                lease_until = clock_timestamp() + make_interval(secs => :seconds)
             where consumer = :consumer and (lease_until is null or lease_until < clock_timestamp())
             returning space_id, xid::text, event_id, system_identifier
             """
         ),
-        {"consumer": consumer, "token": token},
+        {"consumer": consumer, "token": token, "seconds": seconds},
     ).one_or_none()
     if row is None:
         return None

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from app.core.contracts.checkpoints import Checkpoint
+from app.core.documents import events_store as events
 from app.core.unit import Unit
 from app.embeddings import activation_store as activation
-from app.embeddings import events_store as events
 from app.embeddings import store
 from app.embeddings.consumers import SERVING, TARGET
 from app.embeddings.dry_run import DRY_RUN, DryRunEnd

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from app.core.documents import events_store as events
 from app.core.unit import Unit, Units
-from app.embeddings import events_store as events
 from app.embeddings import ledger_store as ledger
 from app.embeddings import store
 from app.embeddings.dry_run_store import DRY_RUN
