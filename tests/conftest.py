@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Iterator
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -18,7 +19,9 @@ from app.core.access.models import User
 from app.core.config import Config
 from app.factory import create_app
 from tests.fakes.clock import FakeClock
+from tests.fakes.embedding_server import FakeEmbeddingServer
 from tests.fakes.queue import RecordingQueue
+from tests.fixtures.bench import Bench, fake_servers
 from tests.fixtures.catalogues import compile_for_session
 from tests.fixtures.clients import Api, Browser, People
 from tests.fixtures.databases import WorkerDatabase, migrate
@@ -129,6 +132,23 @@ def container(config: Config, clock: FakeClock, queue: RecordingQueue) -> Iterat
     parts = build_container(config, clock=clock, queue=queue)
     yield parts
     parts.engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def model_servers() -> Iterator[dict[str, FakeEmbeddingServer]]:
+    with fake_servers() as servers:
+        yield servers
+
+
+@pytest.fixture
+def bench(database: str, tmp_path: Path, model_servers: dict[str, FakeEmbeddingServer]) -> Iterator[Bench]:
+    """A console with embedding servers that answer rightly, and eight contents embedded with the first of them."""
+    for server in model_servers.values():
+        server.reset()
+    made = Bench(database, tmp_path, model_servers)
+    made.fill(8)
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +10,8 @@ from sqlalchemy import text
 from werkzeug.test import TestResponse
 
 from app.factory import create_app
-from tests.fakes.embedding_server import Behaviour, FakeEmbeddingServer
-from tests.fixtures.bench import A, B, Bench, C, fake_servers
+from tests.fakes.embedding_server import Behaviour
+from tests.fixtures.bench import A, B, Bench, C
 from tests.fixtures.clients import Api, People
 
 MODELS, SWITCHES = "/api/v1/embedding-models", "/api/v1/embedding-switches"
@@ -22,22 +20,6 @@ SETTLED = {
     "status", "interrupted", "phase", "done", "total", "rate", "eta_seconds", "rounds", "mode", "from", "to", "reason",
     "entities",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def model_servers() -> Iterator[dict[str, FakeEmbeddingServer]]:
-    with fake_servers() as servers:
-        yield servers
-
-
-@pytest.fixture
-def bench(database: str, tmp_path: Path, model_servers: dict[str, FakeEmbeddingServer]) -> Iterator[Bench]:
-    for server in model_servers.values():
-        server.reset()
-    made = Bench(database, tmp_path, model_servers)
-    made.fill(8)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +10,7 @@ from werkzeug.test import TestResponse
 from app.core.contracts.actor import SYSTEM
 from app.factory import create_app
 from tests.fakes.embedding_server import Behaviour
-from tests.fixtures.bench import A, B, Bench, fake_servers
+from tests.fixtures.bench import A, B, Bench
 from tests.fixtures.clients import Api, People
 
 HEALTH = "/api/v1/vector-health"
@@ -20,18 +18,9 @@ ENTITY = "cms.contents"
 
 
 @pytest.fixture
-def bench(database: str, tmp_path: Path) -> Iterator[Bench]:
-    with fake_servers() as servers:
-        made = Bench(database, tmp_path, servers)
-        made.fill(8)
-        passed(made)
-        yield made
-        made.close()
-
-
-def passed(bench: Bench) -> None:
-    """Until the cursor is past every event: a transaction of another test may hold the horizon for a moment."""
-    bench.run_until(lambda: not bench.ai.consumers.apply("serving") and not bench.container.health.lags()[0].waiting)
+def bench(bench: Bench) -> Bench:
+    bench.pass_events()
+    return bench
 
 
 @pytest.fixture
@@ -139,7 +128,7 @@ def test_what_is_spoilt_is_counted_and_repaired_to_the_right_state(bench: Bench,
     assert (done.status_code, done.json) == (200, {"kind": kind, "count": 1, "more": False, "result": None})
     assert desk.repair(kind).json == {"kind": kind, "count": 0, "more": False, "result": None}
     bench.settle()
-    passed(bench)
+    bench.pass_events()
     assert bench.violations(A) == []
     after = desk.space()
     assert (after["problems"], after["done"]) == ([], 7 if name == "orphaned" else 8)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +11,7 @@ from click.testing import Result
 
 from app.factory import create_app
 from tests.fakes.embedding_server import Behaviour
-from tests.fixtures.bench import A, B, Bench, fake_servers
+from tests.fixtures.bench import A, B, Bench
 from tests.fixtures.clients import Api, People
 
 
@@ -39,13 +37,9 @@ class WorkingClock:
 
 
 @pytest.fixture
-def bench(database: str, tmp_path: Path) -> Iterator[Bench]:
-    with fake_servers() as servers:
-        made = Bench(database, tmp_path, servers)
-        made.fill(8)
-        made.container.clock = WorkingClock(made)
-        yield made
-        made.close()
+def bench(bench: Bench) -> Bench:
+    bench.container.clock = WorkingClock(bench)
+    return bench
 
 
 @pytest.fixture

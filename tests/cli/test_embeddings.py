@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,24 +11,8 @@ from click.testing import Result
 from sqlalchemy import text
 
 from app.factory import create_app
-from tests.fakes.embedding_server import Behaviour, FakeEmbeddingServer
-from tests.fixtures.bench import A, B, Bench, fake_servers
-
-
-@pytest.fixture(scope="module")
-def model_servers() -> Iterator[dict[str, FakeEmbeddingServer]]:
-    with fake_servers() as servers:
-        yield servers
-
-
-@pytest.fixture
-def bench(database: str, tmp_path: Path, model_servers: dict[str, FakeEmbeddingServer]) -> Iterator[Bench]:
-    for server in model_servers.values():
-        server.reset()
-    made = Bench(database, tmp_path, model_servers)
-    made.fill(8)
-    yield made
-    made.close()
+from tests.fakes.embedding_server import Behaviour
+from tests.fixtures.bench import A, B, Bench
 
 
 @pytest.fixture

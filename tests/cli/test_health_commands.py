@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from apiflask import APIFlask
@@ -13,19 +11,13 @@ from click.testing import Result
 from app.core.processes import store
 from app.factory import create_app
 from tests.fakes.embedding_server import Behaviour
-from tests.fixtures.bench import A, B, Bench, fake_servers
+from tests.fixtures.bench import A, B, Bench
 
 
 @pytest.fixture
-def bench(database: str, tmp_path: Path) -> Iterator[Bench]:
-    with fake_servers() as servers:
-        made = Bench(database, tmp_path, servers)
-        made.fill(8)
-        made.run_until(
-            lambda: not made.ai.consumers.apply("serving") and not made.container.health.lags()[0].waiting
-        )  # a transaction of another test may hold the horizon for a moment
-        yield made
-        made.close()
+def bench(bench: Bench) -> Bench:
+    bench.pass_events()
+    return bench
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from app.core.contracts.actor import SYSTEM
+from app.core.documents import events_store as events
 from app.embeddings import batches, store
-from app.embeddings import events_store as events
 from app.embeddings import ledger_store as ledger
 from app.embeddings.store import Key
 from tests.faults import servers

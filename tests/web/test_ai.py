@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from html import unescape
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -15,30 +13,14 @@ from app.core.contracts.actor import SYSTEM
 from app.core.errors import ChangeoverError
 from app.core.settings.schema import VECTOR_ENABLED
 from app.factory import create_app
-from tests.fakes.embedding_server import Behaviour, FakeEmbeddingServer
-from tests.fixtures.bench import A, B, Bench, C, fake_servers
+from tests.fakes.embedding_server import Behaviour
+from tests.fixtures.bench import A, B, Bench, C
 from tests.fixtures.clients import Browser, People
 
 AI, SWITCH, PROGRESS = "/settings/ai", "/settings/ai/switch", "/settings/ai/progress"
 PART, HISTORY, STRIP = f"{PROGRESS}/part", "/settings/ai/switches", "/settings/ai/strip"
 HTMX = {"HX-Request": "true"}
 LANGUAGES = ("en", "it")
-
-
-@pytest.fixture(scope="module")
-def model_servers() -> Iterator[dict[str, FakeEmbeddingServer]]:
-    with fake_servers() as servers:
-        yield servers
-
-
-@pytest.fixture
-def bench(database: str, tmp_path: Path, model_servers: dict[str, FakeEmbeddingServer]) -> Iterator[Bench]:
-    for server in model_servers.values():
-        server.reset()
-    made = Bench(database, tmp_path, model_servers)
-    made.fill(8)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from html import unescape
-from pathlib import Path
 
 import pytest
 from werkzeug.test import TestResponse
 
 from app.factory import create_app
-from tests.fakes.embedding_server import Behaviour, FakeEmbeddingServer
-from tests.fixtures.bench import A, B, Bench, fake_servers
+from tests.fakes.embedding_server import Behaviour
+from tests.fixtures.bench import A, B, Bench
 from tests.fixtures.clients import Browser, People
 
 HEALTH = "/settings/ai/health"
 
 
-@pytest.fixture(scope="module")
-def model_servers() -> Iterator[dict[str, FakeEmbeddingServer]]:
-    with fake_servers() as servers:
-        yield servers
-
-
 @pytest.fixture
-def bench(database: str, tmp_path: Path, model_servers: dict[str, FakeEmbeddingServer]) -> Iterator[Bench]:
-    for server in model_servers.values():
-        server.reset()
-    made = Bench(database, tmp_path, model_servers)
-    made.fill(8)
-    made.run_until(
-        lambda: not made.ai.consumers.apply("serving") and not made.container.health.lags()[0].waiting
-    )  # a transaction of another test may hold the horizon for a moment
-    yield made
-    made.close()
+def bench(bench: Bench) -> Bench:
+    bench.pass_events()
+    return bench
 
 
 @pytest.fixture
