@@ -28,9 +28,11 @@ select l.code, w.word, x.lexeme
 from unnest(cast(:codes as text[]), cast(:configurations as text[])) as l (code, configuration)
 cross join unnest(cast(:words as text[])) as w (word)
 cross join lateral unnest(tsvector_to_array(to_tsvector(cast(l.configuration as regconfig), w.word))) as x (lexeme)
-where exists (select from search_documents d
-    where d.words @@ cast(quote_literal(x.lexeme) as tsquery) and d.locale = l.code and d.entity = any(:entities))
+where (select true from search_documents d
+    where d.words @@ cast(quote_literal(x.lexeme) as tsquery) and d.locale = l.code and d.entity = any(:entities)
+    limit 1)
 """
+"""The limit keeps each lexeme a look-up of its own: `exists` becomes a join that reads all documents for each one."""
 
 
 def corrections(
