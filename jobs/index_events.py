@@ -10,10 +10,12 @@ FOLLOW_ENGINE = "jobs.index_events.follow_engine"
 
 
 def apply_serving() -> None:
-    """Apply index events to the rows of the serving model."""
+    """Apply index events to the rows of the serving model; Elasticsearch gets the words first, then the vectors."""
     parts = runtime.container()
     follow_engine()
-    if parts.ai and parts.ai.consumers.apply("serving", runtime.STOPPING):
+    more = bool(parts.ai and parts.ai.consumers.apply("serving", runtime.STOPPING))
+    follow_engine()
+    if more:
         parts.queue.send(Wake(APPLY_SERVING, DEFAULT))
 
 

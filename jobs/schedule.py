@@ -40,8 +40,13 @@ def tick(parts: Container, number: int) -> None:
             unit.wake("jobs.upkeep.refresh_validity", DEFAULT)
             if parts.elasticsearch:
                 unit.wake("jobs.index_events.follow_engine", DEFAULT)
+                unit.wake("jobs.upkeep.tidy", DEFAULT)
             unit.wake("jobs.upkeep.check_server", DEFAULT)
             unit.wake("jobs.upkeep.tidy_core", DEFAULT)
+            unit.wake("jobs.upkeep.refresh_words", DEFAULT)
+    if parts.elasticsearch and parts.queue.waiting(DEFAULT) == 0 and parts.elasticsearch.due():
+        with parts.units() as unit:
+            unit.wake("jobs.index_events.follow_engine", DEFAULT)
     if parts.ai:
         with parts.units() as unit:
             if parts.ai.take_tick(unit.session):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from app.container import Container
 from app.core.queue import DEFAULT, Wake
 from app.core.settings.schema import AUDIT_DAYS
 from jobs import runtime
+
+REFRESH_WORDS = "jobs.upkeep.refresh_words"
 
 
 def set_up() -> None:
@@ -35,6 +38,13 @@ def refresh_validity() -> None:
         parts.contents.refresh_validity(unit)
 
 
+def refresh_words() -> None:
+    """Count the words of texts anew where many have changed, for a while; the rest after what else waits."""
+    parts = runtime.container()
+    if parts.word_statistics.refresh(runtime.STOPPING):
+        parts.queue.send(Wake(REFRESH_WORDS, DEFAULT))
+
+
 def tidy_core() -> None:
     """Close changes that nobody voted on in time, and delete what the audit need not keep any more."""
     parts = runtime.container()
@@ -46,3 +56,12 @@ def tidy_core() -> None:
     while days and pruned:
         with parts.units() as unit:
             pruned = parts.audit_log.prune(unit, days)
+    _forget_questions(parts)
+
+
+def _forget_questions(parts: Container) -> None:
+    """Delete questions to the documentation that were kept long enough."""
+    pruned = 1
+    while parts.answering and parts.answering.questions and pruned:
+        with parts.units() as unit:
+            pruned = parts.answering.questions.prune(unit)

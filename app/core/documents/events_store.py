@@ -153,12 +153,15 @@ def note_waiting(session: Session, consumer: str, waiting: bool) -> None:
 
 
 def read_events(session: Session, after: Position, limit: int) -> Sequence[Event]:
-    """Visible events after a position, in order."""
+    """Visible events after a position, in order.
+
+    The order names the table: a bare ``xid`` would be the text of the answer, in which 1000 comes before 999.
+    """
     rows = session.execute(
         text(
             """
-            select xid::text, id, entity, record_id, xid < pg_snapshot_xmin(pg_current_snapshot())
-            from index_events where (xid, id) > (cast(:xid as xid8), :event) order by xid, id limit :limit
+            select e.xid::text, e.id, e.entity, e.record_id, e.xid < pg_snapshot_xmin(pg_current_snapshot())
+            from index_events e where (e.xid, e.id) > (cast(:xid as xid8), :event) order by e.xid, e.id limit :limit
             """
         ),
         {"xid": str(after.xid), "event": after.event_id, "limit": limit},
@@ -179,6 +182,19 @@ def lag(session: Session, consumer: str, limit: int = 1001) -> int | None:
         {"consumer": consumer, "limit": limit},
     )
     return None if count is None else int(count)
+
+
+def follows(session: Session, consumer: str) -> bool:
+    """Whether there is such a consumer, and its cursor began in this database cluster."""
+    return bool(
+        session.scalar(
+            text(
+                "select 1 from index_cursors where consumer = :consumer and system_identifier = "
+                "(select system_identifier::text from pg_control_system())"
+            ),
+            {"consumer": consumer},
+        )
+    )
 
 
 def restored(session: Session, consumer: str) -> bool:

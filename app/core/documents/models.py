@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Index, Integer, LargeBinary, Text, text
-from sqlalchemy.dialects.postgresql import ARRAY, TIMESTAMP, TSVECTOR
+from sqlalchemy import REAL, BigInteger, Boolean, Index, Integer, LargeBinary, Text, text
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIMESTAMP, TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 from sqlalchemy.types import UserDefinedType
 
@@ -22,8 +22,20 @@ class Xid8(UserDefinedType[int]):
         return "xid8"
 
 
+class Impacts(UserDefinedType[str]):
+    """What each word weighs in a text, a sparse vector by the word's place; a trigger makes it of the words."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **kw: Any) -> str:
+        return "sparsevec(268435456)"
+
+
 class SearchDocument(Base):
-    """The searchable text of one record in one locale. What stands here is what can be found."""
+    """The searchable text of one record in one locale. What stands here is what can be found.
+
+    ``impacts`` were made for texts of ``mean_length`` words on average; None where the words are older than the column.
+    """
 
     __tablename__ = "search_documents"
     __table_args__ = (
@@ -39,9 +51,12 @@ class SearchDocument(Base):
     text_hash: Mapped[bytes] = mapped_column(LargeBinary)
     embeddable: Mapped[bool] = mapped_column(Boolean)
     cut: Mapped[bool] = mapped_column(Boolean, server_default=text("false"))
+    parts: Mapped[list[list[Any]]] = mapped_column(JSONB, server_default=text("'[]'"))
     revision: Mapped[int] = mapped_column(BigInteger)
     words: Mapped[str | None] = mapped_column(TSVECTOR)
     identifiers: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
+    impacts: Mapped[str | None] = mapped_column(Impacts, deferred=True)
+    mean_length: Mapped[float | None] = mapped_column(REAL, deferred=True)
     updated_at: Mapped[datetime] = mapped_column(TIMESTAMP(timezone=True), server_default=text("clock_timestamp()"))
 
 

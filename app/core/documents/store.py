@@ -99,7 +99,8 @@ def _columns(document: Document, words: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "title": title,
         "body": body,
-        "text_hash": text_hash(title, body),
+        "text_hash": text_hash(title, body, document.parts),
+        "parts": [list(part) for part in document.parts],
         "embeddable": is_embeddable(title, body),
         "cut": len(document.body) > len(body) + 1000,
         "revision": document.revision,

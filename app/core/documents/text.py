@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from hashlib import blake2b
 
 LIMIT = 200_000
@@ -36,6 +37,7 @@ def is_embeddable(title: str, body: str) -> bool:
     return any(character.isalnum() for character in document_text(title, body))
 
 
-def text_hash(title: str, body: str) -> bytes:
-    """16 bytes over the text itself."""
-    return blake2b(document_text(title, body).encode(), digest_size=16).digest()
+def text_hash(title: str, body: str, parts: Sequence[tuple[int, str]] = ()) -> bytes:
+    """16 bytes over the text itself, and over where its author wants it cut."""
+    cuts = "".join(f"\x00{start} {heading}" for start, heading in parts)
+    return blake2b((document_text(title, body) + cuts).encode(), digest_size=16).digest()

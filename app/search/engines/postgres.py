@@ -1,56 +1,53 @@
-"""The PostgreSQL engine: words by `tsvector`, ranked in two steps.
+"""The PostgreSQL engine: words by `tsvector`, ranked by BM25 over what they weigh in each text (ADR 0009).
 
-Every matching row is ranked cheaply by `ts_rank`; the best of them again with each word's rarity (idf), which is what
-brings it near BM25 (`postgres.md`, "Words"). Whatever is spelt by a user goes in as a bound value.
+Whatever is spelt by a user goes in as a bound value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import (
-    CTE,
-    ColumnElement,
-    Float,
-    Select,
-    Text,
-    and_,
-    cast,
-    exists,
-    false,
-    func,
-    literal,
-    or_,
-    select,
-    true,
-    tuple_,
-    union_all,
-)
-from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY, distinct_on
+from sqlalchemy import ColumnElement, Text, and_, cast, exists, func, select, true, tuple_
+from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
 from sqlalchemy.orm import Session, aliased
 
 from app.core.clock import Clock
 from app.core.contracts.documents import WordColumns
 from app.core.documents.models import SearchDocument
-from app.core.locale import LOCALES
+from app.search.engines.kept import Kept
 from app.search.engines.ports import TOTAL_LIMIT, Facet, FoundDocument, Key, KeywordHit, KeywordLeg, Scope
-from app.search.engines.postgres_demands import covered, demanded, satisfied
+from app.search.engines.postgres_coverage import shares
+from app.search.engines.postgres_demands import satisfied
 from app.search.engines.postgres_facets import facets
+from app.search.engines.postgres_limit import limited
+from app.search.engines.postgres_matched import Asked, Best, keys
 from app.search.engines.postgres_spelling import corrections
-from app.search.engines.postgres_words import EVEN, Counts, lexemes, measured, quoted
+from app.search.engines.postgres_suggestions import suggestions
+from app.search.engines.postgres_words import Counts, quoted, with_alternatives
 from app.search.engines.ranking import (
-    ALL_TERMS_FIRST,
     LocaleTerms,
     Statistics,
     in_every_locale,
+    is_wide,
     known_idf_mass,
+    least,
+    necessary,
     ranked,
+    rarest,
     significant,
+    typed,
+    weights_of,
 )
 from app.search.engines.schema import PostgresWords, RowFilters, configuration
-from app.search.matching import ParsedQuery, Term
+from app.search.matching import ParsedQuery
+
+SCOPES = 1024
+ASKED = "search.asked"
+COVERED = 5
+"""So many of the best hits say how much of the question they have (`search-measured.md` 6)."""
 
 
 class PostgresEngine:
@@ -60,6 +57,8 @@ class PostgresEngine:
         self._filters = filters
         self._counts = Counts(clock)
         self._words = PostgresWords()
+        self._best = Best()
+        self._filters_kept: Kept[object, ColumnElement[bool]] = Kept(SCOPES)
 
     @property
     def words(self) -> WordColumns:
@@ -67,25 +66,101 @@ class PostgresEngine:
         return self._words
 
     def keyword(
-        self, session: Session, query: ParsedQuery, scope: Scope, locale: str | None, window: int
+        self,
+        session: Session,
+        query: ParsedQuery,
+        scope: Scope,
+        locale: str | None,
+        window: int,
+        seconds: float | None = None,
     ) -> KeywordLeg:
         """See :meth:`app.search.engines.ports.SearchEngine.keyword`."""
-        spelt = _with_alternatives(session, query, lexemes(session, query.terms))
-        terms = significant(spelt)
-        found = self._candidates(session, query, scope, locale, terms, window)
-        if not found and not query.identifiers and not in_every_locale(spelt):
+        with limited(session, seconds):
+            return self._keyword(session, query, scope, locale, window)
+
+    def _keyword(
+        self, session: Session, query: ParsedQuery, scope: Scope, locale: str | None, window: int
+    ) -> KeywordLeg:
+        asked, statistics, only_stop_words = self._asked(session, query, scope)
+        terms = asked.terms
+        rows, total = self._found(session, asked, self._conditions(scope, locale), window, statistics)
+        if not rows and not query.identifiers and only_stop_words:
             return self._titles(session, query, scope, locale, window)
-        statistics = self._counts.statistics(session, list(scope), terms, query.identifiers)
-        candidates = measured(session, found, terms, query.identifiers)
-        hits = ranked(candidates, terms, statistics)
+        hits = ranked(rows)
+        shared = shares(session, asked, hits[:COVERED], statistics)
         return KeywordLeg(
-            hits=hits,
-            total=min(found[0].total, TOTAL_LIMIT) if found else 0,
-            capped=bool(found) and found[0].total > TOTAL_LIMIT,
-            known_idf_mass=known_idf_mass(terms, query.identifiers, statistics),
+            hits=[*(replace(hit, coverage=share) for hit, share in zip(hits, shared, strict=False)), *hits[COVERED:]],
+            total=min(total, TOTAL_LIMIT),
+            capped=total > TOTAL_LIMIT,
+            known_idf_mass=known_idf_mass(typed(terms, query.typed), query.identifiers, statistics),
             lexemes={code: list(words) for code, words in terms.items()},
             unknown=_unknown(query, terms, statistics),
         )
+
+    def _asked(self, session: Session, query: ParsedQuery, scope: Scope) -> tuple[Asked, Statistics, bool]:
+        """The question with what its words weigh, and whether some locale takes each of them for a stop word.
+
+        Read once in a search: hits, what the best of them have, and facets ask for the same.
+        """
+        known = session.info.get(ASKED)
+        if known is not None and known[0] is query and known[1] == frozenset(scope):
+            found: tuple[Asked, Statistics, bool] = known[2]
+            return found
+        found = self._read(session, query, scope)
+        session.info[ASKED] = (query, frozenset(scope), found)
+        return found
+
+    def _read(self, session: Session, query: ParsedQuery, scope: Scope) -> tuple[Asked, Statistics, bool]:
+        spelt = with_alternatives(session, query)
+        terms = significant(spelt)
+        statistics = self._counts.statistics(session, list(scope), terms, query.identifiers)
+        names = {name: statistics.identifier_idf(name) for name in query.identifiers}
+        asked = Asked(query, terms, weights_of(terms, statistics), names)
+        return asked, statistics, not in_every_locale(spelt)
+
+    def coverage(
+        self, session: Session, query: ParsedQuery, scope: Scope, hits: Sequence[KeywordHit]
+    ) -> Sequence[float]:
+        """See :meth:`app.search.engines.ports.SearchEngine.coverage`."""
+        asked, statistics, _ = self._asked(session, query, scope)
+        return shares(session, asked, hits, statistics)
+
+    def _found(
+        self, session: Session, asked: Asked, conditions: ColumnElement[bool], window: int, statistics: Statistics
+    ) -> tuple[Sequence[Any], int]:
+        """The best records, and how many match.
+
+        Where very many match, those with one of the rarest words are ranked first. What the last of a full window
+        reaches tells which words a text must have to come before it; mostly they have been looked at already.
+        """
+        if not is_wide(asked.weights, statistics):
+            rows = self._best.rows(session, asked, conditions, asked.everything, window, counted=True)
+            return rows, rows[0].total if rows else 0
+        chosen = rarest(asked.weights, statistics)
+        while True:
+            rows = self._best.rows(session, asked, conditions, chosen, window, counted=False)
+            needed = necessary(asked.weights, least(rows, window))
+            if all(needed[code] <= chosen[code] for code in chosen):
+                break
+            chosen = {code: chosen[code] | needed[code] for code in chosen}
+        every = keys(asked, conditions, TOTAL_LIMIT + 1)
+        return rows, session.scalar(select(func.count()).select_from(every)) or 0
+
+    def _conditions(self, scope: Scope, locale: str | None) -> ColumnElement[bool]:
+        """Rows in scope; the same condition for the same scope, since statements are kept by it."""
+        key = (tuple(scope.items()), locale)
+        try:
+            known = self._filters_kept.get(key)
+        except TypeError:  # a value of a tree is a list: nothing to keep it by
+            return and_(self._filters.scope(scope), _has_locale(locale))
+        if known is None:
+            known = and_(self._filters.scope(scope), _has_locale(locale))
+            self._filters_kept.put(key, known)
+        return known
+
+    def suggestions(self, session: Session, prefix: str, scope: Scope, locale: str | None, limit: int) -> Sequence[str]:
+        """See :meth:`app.search.engines.ports.SearchEngine.suggestions`."""
+        return suggestions(session, prefix, list(scope), self._filters.scope(scope), locale, limit)
 
     def corrections(self, session: Session, words: Sequence[str], scope: Scope) -> Mapping[str, str]:
         """See :meth:`app.search.engines.ports.SearchEngine.corrections`."""
@@ -167,60 +242,9 @@ class PostgresEngine:
         fields: Mapping[str, Sequence[str]],
     ) -> Sequence[Facet]:
         """See :meth:`app.search.engines.ports.SearchEngine.facets`."""
-        terms = significant(_with_alternatives(session, query, lexemes(session, query.terms)))
-        matched = self._matched(query, scope, locale, terms)
-        found = select(matched.c.entity, matched.c.record_id).distinct().limit(TOTAL_LIMIT).cte("found")
+        asked, _, _ = self._asked(session, query, scope)
+        found = keys(asked, self._conditions(scope, locale), TOTAL_LIMIT)
         return facets(session, found, self._filters.registry, fields)
-
-    def _matched(self, query: ParsedQuery, scope: Scope, locale: str | None, terms: Mapping[str, LocaleTerms]) -> CTE:
-        """Every matching text of every locale, with its score."""
-        conditions = and_(self._filters.scope(scope), _has_locale(locale))
-        arms = (_arm(code, terms.get(code), query, conditions) for code in LOCALES)
-        return union_all(*arms).cte("matched")
-
-    def _candidates(
-        self,
-        session: Session,
-        query: ParsedQuery,
-        scope: Scope,
-        locale: str | None,
-        terms: Mapping[str, LocaleTerms],
-        limit: int,
-    ) -> Sequence[Any]:
-        """The best ``limit`` records by `ts_rank`, in their best locale each; ``total`` counts all that match."""
-        best = _best_locale(self._matched(query, scope, locale, terms))
-        counted = select(func.count()).select_from(
-            select(literal(1)).select_from(best).limit(TOTAL_LIMIT + 1).subquery()
-        )
-        order = (best.c.named.desc(), best.c.complete.desc(), best.c.score.desc(), best.c.entity, best.c.record_id)
-        statement = select(best, counted.scalar_subquery().label("total")).order_by(*order).limit(limit)
-        return session.execute(statement).all()
-
-
-def _arm(
-    code: str, words: LocaleTerms | None, query: ParsedQuery, conditions: ColumnElement[bool]
-) -> Select[*tuple[Any, ...]]:
-    """The rows of one locale that have any of its lexemes or one of the identifiers, and what else is demanded."""
-    named: ColumnElement[bool] = false()
-    if query.identifiers:
-        named = SearchDocument.identifiers.bool_op("&&")(cast(list(query.identifiers), ARRAY(Text)))
-    wanted: ColumnElement[bool] = named
-    score: ColumnElement[float] = cast(literal(0), Float)
-    complete: ColumnElement[bool] = false()
-    if words:
-        anything = SearchDocument.words.bool_op("@@")(_query(words))
-        wanted = or_(anything, named)
-        score = func.ts_rank(cast(EVEN, ARRAY(Float(24))), SearchDocument.words, _query(words), 1)
-        complete = _complete(words)
-    arm: Select[*tuple[Any, ...]] = select(
-        SearchDocument.entity,
-        SearchDocument.record_id,
-        SearchDocument.locale,
-        named.label("named"),
-        complete.label("complete"),
-        score.label("score"),
-    )
-    return arm.where(SearchDocument.locale == code, wanted, demanded(code, query), covered(query, words), conditions)
 
 
 def _unknown(query: ParsedQuery, terms: Mapping[str, LocaleTerms], statistics: Statistics) -> tuple[str, ...]:
@@ -230,40 +254,6 @@ def _unknown(query: ParsedQuery, terms: Mapping[str, LocaleTerms], statistics: S
         for lexeme, place in words.items():
             known[place] = known.get(place, False) or statistics.lexemes.get((code, lexeme), 0) > 0
     return tuple(query.terms[place].text for place, has in sorted(known.items()) if not has)
-
-
-def _complete(words: LocaleTerms) -> ColumnElement[bool]:
-    """Every term, in one of its forms, when there are at most two."""
-    places: dict[int, list[str]] = {}
-    for lexeme, place in words.items():
-        places.setdefault(place, []).append(lexeme)
-    if len(places) > ALL_TERMS_FIRST:
-        return true()
-    return and_(*(SearchDocument.words.bool_op("@@")(_query(forms)) for forms in places.values()))
-
-
-def _with_alternatives(
-    session: Session, query: ParsedQuery, spelt: dict[str, dict[str, int]]
-) -> dict[str, dict[str, int]]:
-    """The lexemes of synonyms and corrections at the place of the term that they stand for."""
-    if query.alternatives:
-        other = lexemes(session, [Term(one.word) for one in query.alternatives])
-        for code, words in other.items():
-            for lexeme, at in words.items():
-                one = query.alternatives[at]
-                if one.locale in (None, code):
-                    spelt[code].setdefault(lexeme, one.place)
-    return spelt
-
-
-def _best_locale(matched: CTE) -> CTE:
-    c = matched.c
-    return (
-        select(matched)
-        .ext(distinct_on(c.entity, c.record_id))
-        .order_by(c.entity, c.record_id, c.named.desc(), c.complete.desc(), c.score.desc(), c.locale)
-        .cte("best")
-    )
 
 
 def _has_locale(locale: str | None) -> ColumnElement[bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,9 +12,10 @@ from sqlalchemy.orm import Session
 from app.core.clock import Clock
 from app.core.contracts.conditions import Filter
 from app.core.contracts.words import WordHit, WordMatches
-from app.search.engines.ports import SearchEngine
+from app.search.engines.ports import KeywordHit, SearchEngine
+from app.search.engines.postgres_matched import Asked
 from app.search.engines.postgres_words import Counts, lexemes, quoted
-from app.search.engines.ranking import significant
+from app.search.engines.ranking import LocaleTerms, Statistics, significant, typed
 from app.search.engines.schema import configuration
 from app.search.matching import parse_query, words_of
 
@@ -24,6 +26,48 @@ from unnest(cast(:texts as text[])) with ordinality as t (text, place)
 cross join lateral (select to_tsvector(cast(:configuration as regconfig), t.text) as words offset 0) v
 order by t.place
 """
+SHARES = """
+select array(select d.words @@ cast(q.query as tsquery)
+        from jsonb_array_elements_text(cast(c.queries as jsonb)) with ordinality as q (query, place) order by q.place),
+    array(select unnest(d.identifiers) intersect select unnest(cast(:names as text[])))
+from unnest(cast(:entities as text[]), cast(:ids as bigint[]), cast(:locales as text[]), cast(:queries as text[]))
+    with ordinality as c (entity, record_id, locale, queries, place)
+left join search_documents d on (d.entity, d.record_id, d.locale) = (c.entity, c.record_id, c.locale)
+order by c.place
+"""
+
+
+def shares(session: Session, asked: Asked, hits: Sequence[KeywordHit], statistics: Statistics) -> list[float]:
+    """For each hit the share, in [0, 1], of the question's idf that its text has; a word in several forms counts once.
+
+    A word that no text has counts, and is missing everywhere.
+    """
+    if not hits:
+        return []
+    forms = {code: _forms(words) for code, words in typed(asked.terms, asked.query.typed).items()}
+    values = {
+        "names": list(asked.names),
+        "entities": [hit.entity for hit in hits],
+        "ids": [hit.record_id for hit in hits],
+        "locales": [hit.locale for hit in hits],
+        "queries": [json.dumps([" | ".join(map(quoted, one)) for one in forms.get(hit.locale, [])]) for hit in hits],
+    }
+    found = session.execute(text(SHARES), values).all()
+    result = []
+    for hit, (held, named) in zip(hits, found, strict=True):
+        weights = [max(statistics.lexeme_idf(hit.locale, word) for word in one) for one in forms.get(hit.locale, [])]
+        whole = sum(weights) + sum(asked.names.values())
+        has = sum(weight for weight, here in zip(weights, held, strict=True) if here)
+        result.append((has + sum(asked.names[name] for name in named)) / whole if whole else 0.0)
+    return result
+
+
+def _forms(words: LocaleTerms) -> list[list[str]]:
+    """The lexemes of each term."""
+    places: dict[int, list[str]] = {}
+    for word, place in words.items():
+        places.setdefault(place, []).append(word)
+    return list(places.values())
 
 
 class PostgresWordSearch:

@@ -1,7 +1,7 @@
 """Which words one edit away from an unknown one do stand in texts that the asker may see.
 
-No lexicon is kept: the candidates are looked up in the index itself, inside the scope, so that a suggestion never tells
-of a text that the asker may not see, and never lags behind. Candidates are few hundred per word.
+The strings beside a word, a few hundred, are looked up in the list of words, and the best one is seen in a text within
+the scope before it is told. While the list lacks what was written last they are looked up in the index itself.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from app.core.documents.models import SearchDocument
 from app.core.locale import LOCALES
+from app.search.engines.postgres_suggestions import among, is_complete
 from app.search.engines.postgres_words import quoted
 from app.search.engines.schema import configuration
 from app.search.matching import words_of
@@ -43,12 +44,18 @@ def corrections(
     for word in words:
         if any(_present(session, [word], entities, conditions)):
             continue
-        near = beside(word)
-        ranked = _present(session, sorted(near), entities, conditions)
-        best = _best(session, near, ranked, conditions)
+        best = _beside(session, word, entities, conditions)
         if best is not None:
             found[word] = best
     return found
+
+
+def _beside(session: Session, word: str, entities: Sequence[str], conditions: ColumnElement[bool]) -> str | None:
+    near = beside(word)
+    listed = among(session, sorted(near), entities, conditions)
+    if listed is not None or is_complete(session, entities):
+        return listed
+    return _best(session, near, _present(session, sorted(near), entities, conditions), conditions)
 
 
 def _present(

@@ -1,10 +1,14 @@
-"""How the candidates of an engine are ordered by the words they have: BM25. Pure: counts in, order out."""
+"""What words weigh, and which of them a text needs to be among the best: BM25. Pure: counts in, order out.
+
+What a word weighs in one text is made when the text is written (migration 0010: k1 1.2, b 0.75, the title's bonus).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from app.search.engines.ports import KeywordHit
 
@@ -13,9 +17,27 @@ LocaleTerms = Mapping[str, int]
 ALL_TERMS_FIRST = 2
 """Up to so many significant terms, hits that have them all come first (`search-measured.md` 1)."""
 K1 = 1.2
-B = 0.75
 TITLE_BONUS = 0.5
 """A word of the title counts as half an occurrence more."""
+MOST = K1 + 1
+"""No word weighs more in a text than this times its idf."""
+CUT_FROM = 4_000
+"""Matching texts, from which on looking twice is cheaper than ranking all of them."""
+FIRST_CUT = 1_000
+
+Weights = Mapping[str, Mapping[str, float]]
+"""Locale to lexeme to its idf in the searched entities."""
+
+
+class Row(Protocol):
+    """A record as a statement found it. ``complete``: the question has two terms and the text has both."""
+
+    entity: str
+    record_id: int
+    locale: str
+    named: bool
+    complete: bool
+    score: float
 
 
 @dataclass(frozen=True)
@@ -33,57 +55,78 @@ class Statistics:
         return idf(sum(self.documents.values()), self.identifiers.get(identifier, 0))
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A row that matches. ``frequencies`` has the occurrences of each of its locale's lexemes, in their order, with the
-    title's bonus; ``length`` in words; ``identifiers`` are those of the question that stand in it."""
-
-    entity: str
-    record_id: int
-    locale: str
-    complete: bool
-    length: float
-    frequencies: Sequence[float]
-    identifiers: Sequence[str] = ()
-
-
 def idf(documents: int, having: int) -> float:
     """Lucene's inverse document frequency; counts taken a moment apart never make it negative."""
     documents = max(documents, having)
     return math.log(1 + (documents - having + 0.5) / (having + 0.5))
 
 
-def ranked(
-    candidates: Sequence[Candidate], terms: Mapping[str, LocaleTerms], statistics: Statistics
-) -> list[KeywordHit]:
-    """Best first: those with an identifier, then those with all of at most two terms, then by score, entity and id."""
-    weights = {code: [statistics.lexeme_idf(code, lexeme) for lexeme in words] for code, words in terms.items()}
-    average = _average_lengths(candidates)
-    scores = [_score(one, weights.get(one.locale, ()), average, statistics) for one in candidates]
-    top = max(scores, default=0.0)
-    hits = []
-    for one, score in zip(candidates, scores, strict=True):
-        first = one.complete and len(set(terms.get(one.locale, {}).values())) == ALL_TERMS_FIRST
-        hits.append(
-            KeywordHit(one.entity, one.record_id, one.locale, score + (top if first else 0.0), bool(one.identifiers))
-        )
-    return sorted(hits, key=lambda hit: (not hit.named, -hit.score, hit.entity, hit.record_id))
+def weights_of(terms: Mapping[str, LocaleTerms], statistics: Statistics) -> Weights:
+    """The idf of each lexeme."""
+    return {code: {word: statistics.lexeme_idf(code, word) for word in words} for code, words in terms.items()}
 
 
-def _score(one: Candidate, weights: Sequence[float], average: Mapping[str, float], statistics: Statistics) -> float:
-    longer = one.length / average[one.locale] if average[one.locale] else 1.0
-    damping = K1 * (1 - B + B * longer)
-    words = sum(
-        weight * count * (K1 + 1) / (count + damping) for weight, count in zip(weights, one.frequencies, strict=False)
-    )
-    return words + sum(statistics.identifier_idf(identifier) for identifier in one.identifiers)
+def ranked(rows: Sequence[Row]) -> list[KeywordHit]:
+    """The hits of rows that come best first: the score says so too, where both of two terms stand together."""
+    top = max((row.score for row in rows), default=0.0)
+    return [
+        KeywordHit(row.entity, row.record_id, row.locale, row.score + (top if row.complete else 0.0), row.named)
+        for row in rows
+    ]
 
 
-def _average_lengths(candidates: Sequence[Candidate]) -> dict[str, float]:
-    lengths: dict[str, list[float]] = {}
-    for one in candidates:
-        lengths.setdefault(one.locale, []).append(one.length)
-    return {code: sum(values) / len(values) for code, values in lengths.items()}
+def is_wide(weights: Weights, statistics: Statistics) -> bool:
+    """Whether so many texts match that those which can't be among the best are worth leaving out."""
+    several = any(len(words) > 1 for words in weights.values())
+    return several and sum(_having(code, words, statistics) for code, words in weights.items()) > CUT_FROM
+
+
+def rarest(weights: Weights, statistics: Statistics) -> dict[str, set[str]]:
+    """The rarest lexemes of each locale, until enough texts have them to fill a window several times."""
+    chosen: dict[str, set[str]] = {}
+    for code, words in weights.items():
+        having = 0
+        chosen[code] = set()
+        for word in sorted(words, key=lambda one: (-words[one], one)):
+            if having >= FIRST_CUT:
+                break
+            chosen[code].add(word)
+            having += statistics.lexemes.get((code, word), 0)
+    return chosen
+
+
+def necessary(weights: Weights, least: float | None) -> dict[str, set[str]]:
+    """Lexemes of which a text must have one to reach the score ``least`` (MaxScore); all of them for None.
+
+    The others, all together and as often as may be, stay below it: an impact is always less than :data:`MOST`.
+    """
+    found = {}
+    for code, words in weights.items():
+        found[code] = set(words)
+        reach = 0.0
+        for word in sorted(words, key=lambda one: (words[one], one)):
+            reach += MOST * words[word]
+            if least is None or reach >= least:
+                break
+            found[code].discard(word)
+    return found
+
+
+def least(rows: Sequence[Row], window: int) -> float | None:
+    """The score that a record must reach to come into a full window; None while there is room in it."""
+    if len(rows) < window:
+        return None
+    last = rows[window - 1]
+    return math.inf if last.named or last.complete else last.score
+
+
+def _having(code: str, words: Mapping[str, float], statistics: Statistics) -> int:
+    return sum(statistics.lexemes.get((code, word), 0) for word in words)
+
+
+def typed(terms: Mapping[str, LocaleTerms], count: int) -> Mapping[str, LocaleTerms]:
+    """The terms of a question that its asker typed, without what expands it: only they say how well it is known."""
+    return {code: {word: place for word, place in words.items() if place < count} for code, words in terms.items()}
 
 
 def known_idf_mass(terms: Mapping[str, LocaleTerms], identifiers: Sequence[str], statistics: Statistics) -> float:

@@ -84,3 +84,16 @@ def test_an_empty_page_offers_what_has_hits(shelf: Container) -> None:
     assert ask(shelf, '"second printer"').relaxations == (Relaxation("demands", 2),)
     assert ask(shelf, "zzzzqqqq", locale="it").relaxations == ()
     assert ask(shelf, "printer").relaxations == ()
+
+
+def test_one_word_finds_what_begins_so_behind_what_has_it(shelf: Container) -> None:
+    with shelf.units() as unit:
+        for record, title in ((11, "Photo"), (12, "Photography course"), (13, "Photographic paper")):
+            shelf.outbox.put(unit, CONTENTS, record, [Document(CONTENTS, record, "en", title, "x", 1)])
+    found = ask(shelf, "photo")
+    assert next(hit.id for hit in found.hits) == 11
+    assert {hit.id for hit in found.hits} == {3, 11, 12, 13}
+    assert (found.did_you_mean, found.meta.corrected) == (None, False)
+    assert {hit.id for hit in ask(shelf, "photogr").hits} == {3, 12, 13}
+    assert {hit.id for hit in ask(shelf, "photo", matching="strict").hits} == {11}
+    assert {hit.id for hit in ask(shelf, "photo zzzzqqqq").hits} == {11}

@@ -1,22 +1,39 @@
-"""BM25, known idf mass, and the terms that count."""
+"""What words weigh, known idf mass, the terms that count, and those that a text must have."""
 
 from __future__ import annotations
 
-import itertools
+import math
+from dataclasses import dataclass
 
 import pytest
 
-from app.search.engines.postgres_words import frequency
-from app.search.engines.ranking import Candidate, Statistics, idf, known_idf_mass, ranked, significant
+from app.search.engines.ranking import (
+    CUT_FROM,
+    MOST,
+    Statistics,
+    idf,
+    is_wide,
+    known_idf_mass,
+    least,
+    necessary,
+    ranked,
+    rarest,
+    significant,
+)
 
 COUNTS = Statistics({"en": 100, "it": 50}, {("en", "rare"): 1, ("en", "common"): 60}, {"sao-12": 1})
-TERMS = {"en": {"rare": 0, "common": 1}}
 
 
-def row(
-    number: int, *counts: float, complete: bool = False, length: float = 10, names: tuple[str, ...] = ()
-) -> Candidate:
-    return Candidate("a.a", number, "en", complete, length, counts, names)
+@dataclass
+class Row:
+    """A record as a statement found it."""
+
+    record_id: int
+    score: float
+    named: bool = False
+    complete: bool = False
+    entity: str = "a.a"
+    locale: str = "en"
 
 
 def test_idf_falls_and_is_never_negative() -> None:
@@ -25,28 +42,36 @@ def test_idf_falls_and_is_never_negative() -> None:
     assert idf(10, 20) > 0
 
 
-def test_rare_words_weigh_more_and_long_texts_less() -> None:
-    assert [hit.record_id for hit in ranked([row(1, 0, 3), row(2, 1, 0)], TERMS, COUNTS)] == [2, 1]
-    assert [hit.record_id for hit in ranked([row(1, 1, 0, length=90), row(2, 1, 0)], TERMS, COUNTS)] == [2, 1]
+def test_where_both_terms_stand_together_the_score_says_so() -> None:
+    hits = ranked([Row(5, 0.1, named=True), Row(2, 1.0, complete=True), Row(1, 3.0)])
+    assert [(hit.record_id, hit.score, hit.named) for hit in hits] == [(5, 0.1, True), (2, 4.0, False), (1, 3.0, False)]
 
 
-def test_two_terms_together_come_first() -> None:
-    both = row(2, 1, 1, complete=True, length=500)
-    assert [hit.record_id for hit in ranked([row(1, 9, 0), both], TERMS, COUNTS)] == [2, 1]
+def test_a_text_with_light_words_alone_stays_below_what_they_can_reach() -> None:
+    weights = {"en": {"rare": 5.0, "some": 1.0, "common": 0.5}}
+    assert necessary(weights, None) == {"en": {"rare", "some", "common"}}
+    assert necessary(weights, 0.5 * MOST) == {"en": {"rare", "some", "common"}}
+    assert necessary(weights, 0.5 * MOST + 0.01) == {"en": {"rare", "some"}}
+    assert necessary(weights, 1.5 * MOST + 0.01) == {"en": {"rare"}}
+    assert necessary(weights, math.inf) == {"en": set()}
 
 
-def test_with_three_terms_having_all_is_no_rule() -> None:
-    terms = {"en": {"rare": 0, "common": 1, "more": 2}}
-    hits = ranked([row(1, 9, 0, 0), row(2, 0, 1, 0, complete=True)], terms, COUNTS)
-    assert hits[0].record_id == 1
+def test_the_rarest_words_are_looked_for_first() -> None:
+    many = Statistics({"en": 90_000}, {("en", "a"): 50_000, ("en", "b"): 900, ("en", "c"): 200}, {})
+    weights = {"en": {"a": 0.6, "b": 4.6, "c": 6.1}}
+    assert is_wide(weights, many)
+    assert not is_wide({"en": {"a": 0.6}}, many)
+    assert not is_wide(weights, Statistics({}, {("en", "a"): CUT_FROM}, {}))
+    assert rarest(weights, many) == {"en": {"b", "c"}}
+    assert rarest({"en": weights["en"], "it": {}}, many)["it"] == set()
 
 
-def test_identifiers_first_and_ties_by_id() -> None:
-    hits = ranked(
-        [row(3, 9, 9, complete=True), row(5, 0, 0, names=("sao-12",)), row(1, 9, 9, complete=True)], TERMS, COUNTS
-    )
-    assert [hit.record_id for hit in hits] == [5, 1, 3]
-    assert [hit.named for hit in hits] == [True, False, False]
+def test_what_a_record_must_reach() -> None:
+    rows = [Row(1, 3.0), Row(2, 2.0)]
+    assert least(rows, 3) is None
+    assert least(rows, 2) == 2.0
+    assert least([Row(1, 3.0), Row(2, 1.0, complete=True)], 2) == math.inf
+    assert least([Row(1, 0.0, named=True)], 1) == math.inf
 
 
 def test_known_mass_is_that_of_the_locale_that_knows_most() -> None:
@@ -63,9 +88,3 @@ def test_stop_words_of_any_locale_do_not_count_unless_nothing_is_left() -> None:
     terms = {"en": {"printer": 1}, "it": {"the": 0, "printer": 1}}
     assert significant(terms) == {"en": {"printer": 1}, "it": {"printer": 1}}
     assert significant({"en": {}, "it": {"the": 0}}) == {"en": {}, "it": {"the": 0}}
-
-
-def test_occurrences_are_read_back_from_the_rank() -> None:
-    for count, total in enumerate(itertools.accumulate(1 / (j * j) for j in range(1, 40)), start=1):
-        assert frequency(float(f"{total / 1.64493406685:.7g}")) == count
-    assert frequency(0.0) == 0

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from app.search.matching import Alternative, parse_question
-from app.search.spelling import beside, correctable, corrected, read_groups, respelt, with_synonyms
+from app.search.spelling import (
+    begun_word,
+    beside,
+    correctable,
+    corrected,
+    offered_words,
+    read_groups,
+    respelt,
+    with_synonyms,
+)
 
 
 @pytest.mark.parametrize(
@@ -49,3 +58,20 @@ def test_synonyms_are_of_one_language() -> None:
         parse_question("my Car"), {"en": (("car", "automobile"),), "it": (("car", "x"), ("auto", "y"))}
     )
     assert query.alternatives == (Alternative(1, "automobile", "en"), Alternative(1, "x", "it"))
+
+
+def test_words_that_may_be_offered_are_of_letters() -> None:
+    assert offered_words("The PRINTER, node.js; SAO-12 l'Università 4th 中文合約 of " + "x" * 31) == {
+        "the",
+        "printer",
+        "node",
+        "sao",
+        "università",
+    }
+
+
+@pytest.mark.parametrize(
+    ("typed", "word"), [("prin", "prin"), ("Red Prin", "prin"), ("prin ", ""), ("", ""), ("?", ""), ("l'univ", "univ")]
+)
+def test_the_word_that_is_being_typed(typed: str, word: str) -> None:
+    assert begun_word(typed) == word
