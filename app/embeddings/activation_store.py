@@ -25,22 +25,32 @@ def set_up(session: Session, space: Space) -> None:
     )
 
 
-def serve(session: Session, space: Space) -> None:
+def serve(session: Session, space: Space, generation: str | None = None) -> None:
     """The one statement that makes ``space`` answer; lifts a suspension in the same breath.
 
-    A switch may be the first to make anything serve: where no model was ever set up, the row is made.
+    A switch may be the first to make anything serve: where no model was ever set up, the row is made. ``generation`` is
+    that of an engine's indexes which hold the space's vectors; None leaves the one on record.
     """
     session.execute(
         text(
             """
-            insert into serving (id, space_id, model_key, dimensions, similarity)
-            values (1, :space, :key, :dimensions, :similarity)
+            insert into serving (id, space_id, model_key, dimensions, similarity, generation, generation_since)
+            values (1, :space, :key, :dimensions, :similarity, cast(:generation as text),
+                case when cast(:generation as text) is not null then clock_timestamp() end)
             on conflict (id) do update set space_id = excluded.space_id, model_key = excluded.model_key,
                 dimensions = excluded.dimensions, similarity = excluded.similarity,
+                generation = coalesce(excluded.generation, serving.generation),
+                generation_since = coalesce(excluded.generation_since, serving.generation_since),
                 suspended_reason = null, since = clock_timestamp(), epoch = serving.epoch + 1
             """
         ),
-        {"space": space.id, "key": space.key, "dimensions": space.dimensions, "similarity": space.similarity},
+        {
+            "space": space.id,
+            "key": space.key,
+            "dimensions": space.dimensions,
+            "similarity": space.similarity,
+            "generation": generation,
+        },
     )
     session.execute(text("update vector_spaces set retained_until = null where id = :space"), {"space": space.id})
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 import structlog
 
 from app.core.contracts.checkpoints import Checkpoint
+from app.core.contracts.copies import EngineCopies
 from app.core.documents import events_store as events
 from app.core.documents.events_store import Position
-from app.core.errors import Conflict, ModelServerFailed, NotFound
+from app.core.errors import Conflict, ModelServerFailed, NotFound, Unavailable
 from app.core.unit import Units
 from app.embeddings import activation_store as activation
 from app.embeddings import failures_store as failures
@@ -42,6 +43,7 @@ class Upkeep:
         synchroniser: Synchroniser,
         checkpoint: Checkpoint,
         memory_mb: int,
+        copies: EngineCopies | None = None,
     ) -> None:
         self.units = units
         self.profiles = profiles
@@ -49,6 +51,7 @@ class Upkeep:
         self.synchroniser = synchroniser
         self.checkpoint = checkpoint
         self.memory_mb = memory_mb
+        self.copies = copies
 
     def set_up(self) -> bool:
         """Make the initial profile serve a new installation; returns whether there was anything to do.
@@ -134,6 +137,16 @@ class Upkeep:
             pass
         with self.units() as unit:
             events.prune_events(unit.session)
+        self.tidy_copies()
+
+    def tidy_copies(self) -> None:
+        """Let an engine's aliases follow what serves, and drop its indexes that nobody reads; later when it is away."""
+        if self.copies is None:
+            return
+        try:
+            self.copies.tidy(self.checkpoint)
+        except Unavailable as error:
+            log.warning("copies_not_tidied", code=error.code)
 
     def _delete_expired(self) -> int:
         """One portion; the space's row stays locked, so that a switch towards it starts before or after, not amid."""

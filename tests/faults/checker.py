@@ -100,13 +100,13 @@ class Checker:
     def _foreign_vectors(self) -> Iterator[str]:
         """I1, by the vectors themselves: each is what its own model answers for the passage it stands for."""
         rows = self.bench.observe(
-            """select v.model_key, d.record_id, d.title, d.body, v.declaration ->> 'window', e.n,
+            """select v.model_key, d.record_id, d.title, d.body, d.parts, v.declaration ->> 'window', e.n,
                 cast(e.embedding as real[]) from embeddings e join vector_spaces v on v.id = e.space_id
             join search_documents d using (entity, record_id, locale) where e.text_hash = d.text_hash"""
         )
-        for key, record, title, body, window, n, stored in rows:
+        for key, record, title, body, parts, window, n, stored in rows:
             name = key.split(":")[1]
-            passage = split(title, body, int(window))[n]
+            passage = split(title, body, int(window), parts)[n]
             expected = self.bench.servers[name].vector(passage.text, model=name)
             if len(stored) == DIMENSIONS[name] and float(np.asarray(stored) @ expected) < 0.99:
                 yield f"I1 a vector of another model: {key} {record}"

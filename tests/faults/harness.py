@@ -21,7 +21,7 @@ from app.core.clock import SystemClock
 from app.core.contracts.actor import SYSTEM
 from app.core.errors import ChangeoverError
 from app.core.queue import Wake
-from app.embeddings.checkpoints import NAMES
+from app.embeddings.checkpoints import ENGINE_NAMES, NAMES
 from tests.fakes.embedding_server import Behaviour, FakeEmbeddingServer
 from tests.faults.checker import Checker
 from tests.faults.history import TAG, History, RecordedUnits
@@ -64,7 +64,7 @@ class Points:
         self._hung: dict[str, tuple[int, Callable[[], None]]] = {}
 
     def __call__(self, name: str) -> None:
-        assert name in NAMES, name
+        assert name in NAMES + ENGINE_NAMES, name
         self.seen[name] += 1
         if name in self._hung:
             left, action = self._hung.pop(name)
@@ -75,7 +75,7 @@ class Points:
 
     def once(self, name: str, action: Callable[[], None], nth: int = 1) -> None:
         """Do ``action`` at the n-th passing of ``name``."""
-        assert name in NAMES, name
+        assert name in NAMES + ENGINE_NAMES, name
         self._hung[name] = (nth, action)
 
     def clear(self) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pgvector.sqlalchemy import Vector
@@ -34,6 +33,7 @@ from sqlalchemy.orm import Session, aliased
 
 from app.core.documents.models import SearchDocument
 from app.embeddings.indexes.pgvector import operator
+from app.embeddings.indexes.ports import Target
 from app.embeddings.models import Embedding
 
 SCAN_LIMIT = 1000
@@ -49,15 +49,6 @@ select exists (
 """
 """The limit inside keeps this a walk over documents that ends at the first hit; a plain semi-join would read all rows
 of another, retained space first."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where to look: the serving space and its shape."""
-
-    space_id: int
-    dimensions: int
-    similarity: str
 
 
 def any_vector(session: Session, space_id: int) -> bool:

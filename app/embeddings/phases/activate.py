@@ -17,7 +17,7 @@ from app.embeddings.consumers import SERVING, TARGET
 from app.embeddings.dry_run import DRY_RUN, DryRunEnd
 from app.embeddings.ledger_store import Claim
 from app.embeddings.models import Switch
-from app.embeddings.phases.ports import NotYet, Transition, consumer_of
+from app.embeddings.phases.ports import NotYet, Transition, built_generation, consumer_of
 
 
 class Activate:
@@ -49,7 +49,7 @@ class Activate:
         if switch.kind == "return":
             activation.lift(unit.session, activation.SWITCHING)
         else:
-            activation.serve(unit.session, space)
+            activation.serve(unit.session, space, built_generation(switch))
             events.rename_cursor(unit.session, TARGET, SERVING)
             if switch.from_space_id is not None:
                 activation.retain(unit.session, switch.from_space_id, switch.retain_days)

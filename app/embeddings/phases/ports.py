@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from app.core.contracts.copies import LIVE
+from app.core.errors import Unavailable
 from app.core.unit import Isolation, Unit
 from app.embeddings.ledger_store import Claim
 from app.embeddings.models import Switch
@@ -42,6 +44,13 @@ def failed(code: str, /, **values: Any) -> Transition:
     return Transition(moved=True, values={"status": "failed", "error_code": code, "error_values": values})
 
 
+def engine_away(error: Unavailable, seconds: float, give_up: int) -> Transition | None:
+    """What the absence of an engine that keeps copies means: to wait (None), and to stop after ``give_up`` seconds."""
+    if seconds < give_up:
+        return None
+    return failed("switch.failed.engine_away", since=int(seconds), detail=error.code)
+
+
 class PhaseStep(Protocol):
     """One phase. Reads in its own units, changes nothing but through its transition or idempotent work."""
 
@@ -54,6 +63,22 @@ class NotYet(Exception):
     def __init__(self, phase: Phase) -> None:
         super().__init__(phase)
         self.phase = phase
+
+
+GENERATION = "generation"
+"""In a switch's actuals: where an engine keeps copies of its vectors (`core/contracts/copies.py`)."""
+
+
+def generation_of(switch: Switch) -> str | None:
+    """The generation of an engine's indexes that the switch builds, :data:`LIVE` in place, None without an engine."""
+    found = switch.actuals.get(GENERATION)
+    return None if found is None else str(found)
+
+
+def built_generation(switch: Switch) -> str | None:
+    """The generation that is to answer from the activation on; None when it is the one that answers already."""
+    found = generation_of(switch)
+    return None if found == LIVE else found
 
 
 def consumer_of(switch: Switch) -> str:

@@ -7,6 +7,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
+import structlog
+
+from app.core.elasticsearch.client import SLOW
 from app.core.errors import Unavailable
 from app.search.engines.elasticsearch import ElasticsearchEngine, RawTerms
 from app.search.engines.ports import KeywordLeg, Scope, SearchEngine
@@ -14,6 +17,13 @@ from app.search.engines.snapshot import SnapshotInPostgres
 from app.search.matching import ParsedQuery
 
 DEGRADED = "engine_unavailable"
+TIMEOUT = "engine_timeout"
+SHARE = 0.6
+"""What the chosen engine may take of the word leg's time."""
+NONSENSE = (LookupError, TypeError, ValueError, AttributeError)
+"""What reading an answer of another shape raises: as good as none."""
+
+log = structlog.get_logger(__name__)
 
 
 class ChosenEngine(SnapshotInPostgres):
@@ -26,14 +36,31 @@ class ChosenEngine(SnapshotInPostgres):
         self._elasticsearch = elasticsearch
         self._is_chosen = is_chosen
 
-    def keyword(self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, window: int) -> KeywordLeg:
-        """The chosen engine's answer, or PostgreSQL's with ``degraded`` saying so."""
+    def keyword(
+        self,
+        session: Any,
+        query: ParsedQuery,
+        scope: Scope,
+        locale: str | None,
+        window: int,
+        seconds: float | None = None,
+    ) -> KeywordLeg:
+        """The chosen engine's answer, or PostgreSQL's with ``degraded`` saying so.
+
+        The chosen one may take its share of ``seconds``, so that some are left for the other.
+        """
         if not self._is_chosen(session):
-            return self._postgres.keyword(session, query, scope, locale, window)
+            return self._postgres.keyword(session, query, scope, locale, window, seconds)
+        share = None if seconds is None else seconds * SHARE
         try:
-            return self._elasticsearch.keyword(session, query, scope, locale, window)
-        except Unavailable:
-            return replace(self._postgres.keyword(session, query, scope, locale, window), degraded=DEGRADED)
+            return self._elasticsearch.keyword(session, query, scope, locale, window, share)
+        except (Unavailable, *NONSENSE) as error:
+            late = isinstance(error, Unavailable) and error.values.get("kind") == SLOW
+            if not isinstance(error, Unavailable):
+                log.warning("search.engine_unreadable", error=type(error).__name__)
+            rest = None if seconds is None else seconds * (1 - SHARE)
+            leg = self._postgres.keyword(session, query, scope, locale, window, rest)
+            return replace(leg, degraded=TIMEOUT if late else DEGRADED)
 
     def matching(
         self, session: Any, words: Mapping[str, AbstractSet[str]], lexemes: Mapping[str, Sequence[str]]

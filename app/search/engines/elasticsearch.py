@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.core.access import policy
-from app.core.errors import Unavailable
+from app.core.elasticsearch.fields import filter_fields
+from app.core.elasticsearch.filters import Compiler, Query, both, either
+from app.core.elasticsearch.reading import Reader
 from app.core.locale import LOCALES
 from app.core.registry import Registry
 from app.search.engines import elasticsearch_store as store
-from app.search.engines.elasticsearch_client import Cluster
-from app.search.engines.elasticsearch_filters import Compiler, Query, both, either
-from app.search.engines.elasticsearch_mapping import HEADING_LIMIT, analyser, filter_fields
+from app.search.engines.elasticsearch_mapping import HEADING_LIMIT, analyser
 from app.search.engines.elasticsearch_query import (
     Asked,
     covered,
@@ -32,13 +32,14 @@ from app.search.engines.elasticsearch_query import (
     unknown_terms,
 )
 from app.search.engines.ports import TOTAL_LIMIT, Key, KeywordHit, KeywordLeg, Scope, SearchEngine
-from app.search.engines.ranking import in_every_locale, known_idf_mass, significant
+from app.search.engines.ranking import in_every_locale, known_idf_mass, significant, typed
 from app.search.engines.schema import RowFilters
 from app.search.engines.snapshot import SnapshotInPostgres
 from app.search.matching import WORD_LIMIT, ParsedQuery
 
 PAGES = 5
 """Pages of a window at most that are looked through for rows that PostgreSQL lets pass."""
+DRIVER = "elasticsearch"
 WORDS_AT_ONCE = 5_000
 """Below the 10,000 tokens of one `_analyze`."""
 
@@ -65,26 +66,32 @@ class ElasticsearchEngine(SnapshotInPostgres):
     each row, and reads the texts of a page.
     """
 
-    def __init__(self, cluster: Cluster, postgres: SearchEngine, filters: RowFilters, registry: Registry) -> None:
+    def __init__(self, reader: Reader, postgres: SearchEngine, filters: RowFilters, registry: Registry) -> None:
         super().__init__(postgres)
-        self._cluster = cluster
+        self._reader = reader
         self._filters = filters
         self._registry = registry
 
-    def keyword(self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, window: int) -> KeywordLeg:
-        """See :meth:`app.search.engines.ports.SearchEngine.keyword`."""
+    def keyword(
+        self,
+        session: Any,
+        query: ParsedQuery,
+        scope: Scope,
+        locale: str | None,
+        window: int,
+        seconds: float | None = None,
+    ) -> KeywordLeg:
+        """See :meth:`app.search.engines.ports.SearchEngine.keyword`; ``seconds`` hold for each request."""
         self._filters.scope(scope)
-        if not store.follows(session):
-            raise Unavailable("engine.not_built", kind="not_followed")
         places = spelt(query)
         asked, exact = self._asked(query, scope, locale)
         if not scope:
             return KeywordLeg(hits=(), total=0, known_idf_mass=0.0)
         if not any(asked.terms.values()) and not query.identifiers:
-            return self._titles(session, query, scope, asked, exact, window)
-        found = self._found(session, question_body(asked, window), scope, exact, window)
+            return self._titles(session, query, scope, asked, exact, window, seconds)
+        found = self._found(session, question_body(asked, window), scope, exact, window, seconds)
         if not found.total and not query.identifiers and not in_every_locale(places):
-            return self._titles(session, query, scope, asked, exact, window)
+            return self._titles(session, query, scope, asked, exact, window, seconds)
         top = max((hit.score for hit in found.hits), default=0.0)
         hits = [
             KeywordHit(hit.entity, hit.record_id, hit.locale, hit.score + top, hit.named)
@@ -97,16 +104,20 @@ class ElasticsearchEngine(SnapshotInPostgres):
             hits=sorted(hits, key=lambda hit: (not hit.named, -hit.score, hit.entity, hit.record_id)),
             total=found.total,
             capped=found.capped,
-            known_idf_mass=known_idf_mass(asked.terms, query.identifiers, counts),
+            known_idf_mass=known_idf_mass(typed(asked.terms, query.typed), query.identifiers, counts),
             lexemes=RawTerms({code: list(words) for code, words in asked.terms.items()}),
             unknown=unknown_terms(query, asked.terms, counts),
+            driver=DRIVER,
         )
 
     def matching(
         self, session: Any, words: Mapping[str, AbstractSet[str]], lexemes: Mapping[str, Sequence[str]]
     ) -> Mapping[str, AbstractSet[str]]:
         """See :meth:`app.search.engines.ports.SearchEngine.matching`."""
-        index = alias(self._cluster.prefix, self._registry.names()[0])  # every index has every locale's analyser
+
+        def written(code: str, asked: Sequence[str]) -> list[str | None]:
+            return self._tokens(session, code, asked)
+
         found: dict[str, AbstractSet[str]] = {}
         for code, asked in words.items():
             terms = [term for term in lexemes.get(code, ()) if not term.endswith(":*")]
@@ -114,8 +125,8 @@ class ElasticsearchEngine(SnapshotInPostgres):
             known = sorted(
                 word for word in asked if word and len(word) <= WORD_LIMIT and not any(map(str.isspace, word))
             )
-            wanted = {token for token in self._tokens(index, code, terms) if token}
-            tokens = self._tokens(index, code, known) if wanted or beginnings else []
+            wanted = {token for token in written(code, terms) if token}
+            tokens = written(code, known) if wanted or beginnings else []
             found[code] = frozenset(
                 word
                 for word, token in zip(known, tokens, strict=False)
@@ -123,10 +134,11 @@ class ElasticsearchEngine(SnapshotInPostgres):
             )
         return found
 
-    def _tokens(self, index: str, code: str, words: Sequence[str]) -> list[str | None]:
+    def _tokens(self, session: Any, code: str, words: Sequence[str]) -> list[str | None]:
         found: list[str | None] = []
+        entity = self._registry.names()[0]  # every index has every locale's analyser
         for start in range(0, len(words), WORDS_AT_ONCE):
-            found += self._cluster.tokens(index, analyser(code), words[start : start + WORDS_AT_ONCE])
+            found += self._reader.tokens(session, entity, analyser(code), words[start : start + WORDS_AT_ONCE])
         return found
 
     def _asked(self, query: ParsedQuery, scope: Scope, locale: str | None) -> tuple[Asked, bool]:
@@ -146,14 +158,21 @@ class ElasticsearchEngine(SnapshotInPostgres):
         return Asked(terms, query.identifiers, rows, locale, enough), exact
 
     def _titles(
-        self, session: Any, query: ParsedQuery, scope: Scope, asked: Asked, exact: bool, window: int
+        self,
+        session: Any,
+        query: ParsedQuery,
+        scope: Scope,
+        asked: Asked,
+        exact: bool,
+        window: int,
+        seconds: float | None,
     ) -> KeywordLeg:
         """A question of stop words or of nothing but marks: its whole phrase in titles, or nothing."""
         if sum(character.isalnum() for character in query.phrase) < 2:
             return KeywordLeg(hits=(), total=0, known_idf_mass=0.0, note="no_terms")
         if len(query.phrase) > HEADING_LIMIT:
             return KeywordLeg(hits=(), total=0, known_idf_mass=0.0, note="title_only")
-        found = self._found(session, titles_body(asked, query.phrase, window), scope, exact, window)
+        found = self._found(session, titles_body(asked, query.phrase, window), scope, exact, window, seconds)
         return KeywordLeg(
             hits=found.hits,
             total=found.total,
@@ -162,10 +181,11 @@ class ElasticsearchEngine(SnapshotInPostgres):
             note="title_only",
         )
 
-    def _found(self, session: Any, body: Mapping[str, Any], scope: Scope, exact: bool, window: int) -> _Found:
+    def _found(
+        self, session: Any, body: Mapping[str, Any], scope: Scope, exact: bool, window: int, seconds: float | None
+    ) -> _Found:
         """The best ``window`` records that PostgreSQL lets pass; looks further while some were not."""
-        index = ",".join(alias(self._cluster.prefix, name) for name in scope)
-        first = answer = self._cluster.search(index, body)
+        first = answer = self._reader.search(session, scope, body, seconds)
         hits: list[KeywordHit] = []
         complete: set[Key] = set()
         dropped = 0
@@ -179,7 +199,8 @@ class ElasticsearchEngine(SnapshotInPostgres):
             hits += kept
             if len(hits) >= window or len(raw) < window or page == PAGES - 1:
                 break
-            answer = self._cluster.search(index, {**body, "aggs": {}, "search_after": raw[-1]["sort"]})
+            further = {**body, "aggs": {}, "search_after": raw[-1]["sort"]}
+            answer = self._reader.search(session, scope, further, seconds)
         total = first["hits"]["total"]
         counted = total["value"] - dropped if exact else len(hits)
         return _Found(
@@ -189,8 +210,3 @@ class ElasticsearchEngine(SnapshotInPostgres):
             total["relation"] != "eq" or (not exact and total["value"] - dropped > len(hits)),
             first,
         )
-
-
-def alias(prefix: str, entity: str) -> str:
-    """What searches name: it stands for the generation that answers."""
-    return f"{prefix}-{entity}"

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from uuid import uuid4
 
 import structlog
 
+from app.core.clock import Clock
+from app.core.contracts.copies import ServingGeneration, Shape, StoredVectors
 from app.core.documents import events_store as events
 from app.core.documents.events_store import CursorClaim
+from app.core.elasticsearch.client import Cluster
+from app.core.elasticsearch.reading import CONSUMER
 from app.core.errors import Conflict, Unavailable
 from app.core.registry import Registry
 from app.core.unit import Units
 from app.search.engines import elasticsearch_store as store
-from app.search.engines.elasticsearch_client import Cluster
-from app.search.engines.elasticsearch_index import Generation, Generations, actions
-from app.search.engines.elasticsearch_store import CONSUMER, LEASE_SECONDS
+from app.search.engines.elasticsearch_copy import Copier
+from app.search.engines.elasticsearch_index import REINDEX, Generation, Generations
+from app.search.engines.elasticsearch_store import LEASE_SECONDS
+from app.search.engines.elasticsearch_write import Refused, Writer
 
 PAGE = 256
 PAGES = 40
 """Pages of one run; then the queue gets its turn."""
-BATCH = 250
 COUNTED = 10_001
 """So many waiting events are counted at most."""
 ROUNDS = 20
@@ -54,14 +58,43 @@ class EngineState:
     entities: Sequence[EntityState]
 
 
+@dataclass(frozen=True)
+class VectorState:
+    """Records with a vector in an index and in PostgreSQL, and the length of the vectors."""
+
+    indexed: int
+    expected: int
+    dimensions: int
+
+
+@dataclass(frozen=True)
+class Reindexed:
+    """The indexes that answer now, and the records that Elasticsearch did not take."""
+
+    indexes: Sequence[str]
+    refused: Sequence[Refused]
+
+
 class Elasticsearch:
     """Writes to the indexes of one cluster."""
 
-    def __init__(self, units: Units, cluster: Cluster, registry: Registry) -> None:
+    def __init__(
+        self,
+        units: Units,
+        cluster: Cluster,
+        registry: Registry,
+        clock: Clock,
+        vectors: StoredVectors | None = None,
+        serving: ServingGeneration | None = None,
+    ) -> None:
         self.units = units
         self.cluster = cluster
-        self.generations = Generations(cluster, registry)
         self.registry = registry
+        self.vectors = vectors
+        self.serving = serving
+        self.generations = Generations(units, cluster, registry, serving)
+        self.writer = Writer(units, cluster, registry, self.generations, vectors)
+        self.copier = Copier(self.writer, vectors, clock, self.apply)
 
     def apply(self, stop: threading.Event | None = None) -> bool:
         """Apply the events that are visible; returns whether there is more.
@@ -93,11 +126,7 @@ class Elasticsearch:
                 page = events.read_events(unit.session, position, PAGE)
             if not page:
                 return False
-            # Asked after the events were read: an index made later copies what these events say.
-            targets = {
-                entity: [one.index for one in known if one.written] for entity, known in self.generations.all().items()
-            }
-            self._write([(event.entity, event.record_id) for event in page], targets)
+            self.writer.write([(event.entity, event.record_id) for event in page])
             position = page[-1].position
             below = [event.position for event in page if event.settled] if settled else []
             settled = settled and len(below) == len(page)
@@ -108,69 +137,83 @@ class Elasticsearch:
                 return False
         return True
 
-    def _write(self, keys: Sequence[tuple[str, int]], targets: Mapping[str, Sequence[str]]) -> int:
-        """Write records as they are now; how many Elasticsearch refused."""
+    def due(self) -> bool:
+        """Whether events wait for somebody to apply them."""
         with self.units() as unit:
-            records = store.read_records(unit.session, self.registry, keys)
-        items = actions(records, targets)
-        if not items:
-            return 0
-        report = self.cluster.bulk(items)
-        for key, kind in report.refused:
-            log.error("search.record_refused", record=key, kind=kind)
-        return len(report.refused)
+            return events.is_free(unit.session, CONSUMER) and bool(events.lag(unit.session, CONSUMER, 1))
 
-    def reindex(self, progress: Progress) -> Sequence[str]:
-        """Build a new generation of every entity, catch up, and let the aliases stand for it; returns the indexes.
+    def reindex(self, progress: Progress) -> Reindexed:
+        """Build a new generation of every entity, catch up, and let it answer.
 
-        Whoever runs it again after a crash goes on where the copy stood. Raises :class:`Unavailable` when the server
-        goes away, and :class:`Conflict` when its counts don't come to those of PostgreSQL.
+        Whoever runs it again after a crash goes on where the copy stood. A record that Elasticsearch refuses is named
+        and left out. Raises :class:`Unavailable` when the server goes away, and :class:`Conflict` while a switch is
+        open, or when the counts don't come to those of PostgreSQL.
         """
-        self.generations.drop_unused()
+        shapes = self._shapes_now()
+        if self.generations.current() is None:  # else the clean-up drops them, after their grace
+            self.generations.drop_unused()
         with self.units() as unit:
             store.begin_cursor(unit.session)
             expected = store.searchable(unit.session)
-        built = [
-            self._copied(self.generations.build(entity), expected.get(entity, 0), progress)
-            for entity in self.registry.names()
-        ]
+        built = self.generations.build(REINDEX, shapes)
+        self.keep(shapes)
+        refused: dict[tuple[str, int], Refused] = {}
+        for one in built:
+            total = expected.get(one.entity, 0)
+
+            def noted(generation: Generation, total: int = total) -> None:
+                progress(generation.entity, generation.done, max(total, generation.done))
+
+            refused |= {(r.entity, r.record_id): r for r in self.copier.copy(one, noted)}
+            done = self.generations.of(one.number)[one.entity].done
+            progress(one.entity, done, max(total, done))
+        self._catch_up()
+        for one in built:
+            refused |= self._complete(one, shapes)
+        if self._shapes_now() != shapes:
+            raise Conflict("engine.switch_open")
+        self._serve(built[0].number)
+        self.generations.point(built)
+        return Reindexed([one.index for one in built], [refused[key] for key in sorted(refused)])
+
+    def _shapes_now(self) -> list[Shape]:
+        """The serving space, whose vectors a new generation holds. Raises :class:`Conflict` while a switch is open."""
+        with self.units() as unit:
+            if self.serving is not None and self.serving.open_switch(unit.session) is not None:
+                raise Conflict("engine.switch_open")
+            shape = None if self.vectors is None else self.vectors.serving(unit.session)
+        return [] if shape is None else [shape]
+
+    def keep(self, shapes: Sequence[Shape]) -> None:
+        """Changes of these spaces' vectors leave events from now on."""
+        if self.vectors is not None and shapes:
+            with self.units() as unit:
+                self.vectors.keep(unit.session, [shape.space_id for shape in shapes])
+
+    def _catch_up(self) -> None:
         for _ in range(ROUNDS):
             if not self.apply() and not self._waiting():
                 break
-        for one in built:
-            self._complete(one)
-        self.generations.activate(built)
-        return [one.index for one in built]
 
-    def _copied(self, generation: Generation, expected: int, progress: Progress) -> Generation:
-        """Copy in batches by record id, from where the last run stood."""
-        while True:
-            with self.units() as unit:
-                ids = store.record_ids(unit.session, generation.entity, generation.after, BATCH)
-            if not ids:
-                progress(generation.entity, generation.done, max(expected, generation.done))
-                return generation
-            self._write([(generation.entity, one) for one in ids], {generation.entity: [generation.index]})
-            generation = replace(generation, after=ids[-1], done=generation.done + len(ids))
-            self.generations.note(generation)
-            progress(generation.entity, generation.done, max(expected, generation.done))
+    def _serve(self, number: int) -> None:
+        """Searches ask the new generation from this commit on."""
+        if self.serving is None:
+            return
+        with self.units() as unit:
+            self.serving.serve(unit.session, number)
 
     def _waiting(self) -> bool:
         with self.units() as unit:
             return bool(events.lag(unit.session, CONSUMER, 1))
 
-    def _complete(self, generation: Generation) -> None:
-        """Refreshed, then counted against PostgreSQL; what changes meanwhile is applied before it counts again."""
-        counts = (0, 0)
-        for _ in range(ROUNDS):
-            self.apply()
-            self.cluster.refresh(generation.index)
-            with self.units() as unit:
-                expected = store.searchable(unit.session).get(generation.entity, 0)
-            counts = self.cluster.count(generation.index), expected
-            if counts[0] == counts[1]:
-                return
-        raise Conflict("engine.incomplete", entity=generation.entity, got=counts[0], expected=counts[1])
+    def _complete(self, one: Generation, shapes: Sequence[Shape]) -> dict[tuple[str, int], Refused]:
+        """Refreshed, then counted against PostgreSQL; what was refused is told."""
+        settled = self.copier.settle(one, shapes[0] if shapes else None)
+        if settled.differing:
+            expected = self.searchable().get(one.entity, 0)
+            got = self.cluster.count(one.index)
+            raise Conflict("engine.incomplete", entity=one.entity, got=got, expected=expected)
+        return {(record.entity, record.record_id): record for record in settled.refused}
 
     def stop_following(self) -> None:
         """Leave the indexes as they are; another reindex is needed before they may answer again."""
@@ -179,16 +222,40 @@ class Elasticsearch:
 
     def ready(self) -> None:
         """Raises :class:`Conflict` unless every entity has an index that answers and is kept up to date."""
-        with self.units() as unit:
-            follows = store.follows(unit.session)
-        if not follows or not all(any(one.serves for one in known) for known in self.generations.all().values()):
+        if not self.follows() or set(self.generations.of(None)) != set(self.registry.names()):
             raise Conflict("engine.reindex_first")
+
+    def follows(self) -> bool:
+        """Whether events are followed."""
+        with self.units() as unit:
+            return events.follows(unit.session, CONSUMER)
+
+    def vectors_of(self, one: Generation) -> VectorState | None:
+        """The vectors of an index: of the serving space where it serves, whether it has such a field or not; else of
+        the one it is built for. None where there is no such space."""
+        if self.vectors is None:
+            return None
+        with self.units() as unit:
+            serving = self.vectors.serving(unit.session) if one.serves else None
+            shape = serving or (self.vectors.shape(unit.session, one.spaces[-1]) if one.spaces else None)
+            if shape is None:
+                return None
+            expected, _ = self.vectors.standing(unit.session, shape.space_id, one.entity)
+        return VectorState(self.copier.with_vectors(one, shape.space_id), expected, shape.dimensions)
+
+    def lag(self) -> int | None:
+        """Events that wait, counted up to 10,001; None while they are not followed."""
+        with self.units() as unit:
+            return events.lag(unit.session, CONSUMER, COUNTED)
+
+    def searchable(self) -> dict[str, int]:
+        """Entity to the number of its searchable records in PostgreSQL."""
+        with self.units() as unit:
+            return dict(store.searchable(unit.session))
 
     def state(self) -> EngineState:
         """Counts after a refresh; a server that is away is part of the answer."""
-        with self.units() as unit:
-            lag = events.lag(unit.session, CONSUMER, COUNTED)
-            searchable = store.searchable(unit.session)
+        lag, searchable = self.lag(), self.searchable()
         try:
             version = self.cluster.version()
             known = self.generations.all()

@@ -7,11 +7,13 @@ the same words and identifiers; Elasticsearch leaves out stop words, folds accen
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
-from app.core.access.conditions import conditional_fields
+from app.core.contracts.copies import Shape, StoredPassage
+from app.core.elasticsearch.fields import filter_fields, stored
+from app.core.elasticsearch.names import PASSAGES, vector_field
 from app.core.locale import LOCALES
 from app.core.registry import Entity
 from app.search.engines.elasticsearch_stopwords import STOP_WORDS
@@ -22,10 +24,9 @@ STEMMERS: Mapping[str, str] = {"en": "english", "it": "light_italian"}
 TOMBSTONE_SECONDS = 3600
 """How long a deleted document refuses a late older write (`search-measured.md` 9): the default is 60 s."""
 HEADING_LIMIT = 1000
-LONG_KINDS = frozenset({"text"})
-"""Fields of these kinds are too long for a keyword: conditions on them are checked in PostgreSQL."""
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND = timedelta(microseconds=1)
+SIMILARITIES: Mapping[str, str] = {"cosine": "cosine", "l2": "l2_norm", "ip": "max_inner_product"}
+"""How Elasticsearch names what makes passages near. The index of a field is its default one, which was measured to beat
+`int8_hnsw` (`search-measured.md` 9)."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Text:
 class Indexed:
     """What is searchable of one record, with the values that conditions may name. ``texts`` empty: it is removed.
 
-    ``version`` is the record's revision: an older write never replaces a newer one.
+    ``version`` grows with each reading of the record: an older one never replaces a newer one
+    (`elasticsearch_store.version_of`). ``passages`` are its vectors by space.
     """
 
     entity: str
@@ -49,16 +51,7 @@ class Indexed:
     version: int
     texts: Sequence[Text] = ()
     values: Mapping[str, object] | None = None
-
-
-def filter_fields(entity: Entity) -> dict[str, type]:
-    """The record's fields that are in the index, with their Python types."""
-    columns = entity.model.__table__.columns
-    return {
-        name: columns[name].type.python_type
-        for name, item in conditional_fields(entity).items()
-        if item.kind not in LONG_KINDS
-    }
+    passages: Mapping[int, Sequence[StoredPassage]] = field(default_factory=dict)
 
 
 def index_body(entity: Entity, meta: Mapping[str, object], shards: int = 1) -> dict[str, Any]:
@@ -74,8 +67,18 @@ def index_body(entity: Entity, meta: Mapping[str, object], shards: int = 1) -> d
     }
 
 
-def source_of(indexed: Indexed) -> dict[str, Any]:
-    """The document of a record that has texts."""
+def vector_properties(shapes: Sequence[Shape]) -> dict[str, Any]:
+    """The nested part of a document with a field for each space: a passage has the one of its own space."""
+    properties: dict[str, Any] = {"locale": {"type": "keyword"}, "n": {"type": "integer"}}
+    for shape in shapes:
+        name = vector_field(shape.space_id).removeprefix(f"{PASSAGES}.")
+        kind = SIMILARITIES[shape.similarity]
+        properties[name] = {"type": "dense_vector", "dims": shape.dimensions, "similarity": kind}
+    return {PASSAGES: {"type": "nested", "properties": properties}}
+
+
+def source_of(indexed: Indexed, spaces: Sequence[int] = ()) -> dict[str, Any]:
+    """The document of a record that has texts, with its vectors of ``spaces``."""
     source: dict[str, Any] = {
         "entity": indexed.entity,
         "record_id": indexed.record_id,
@@ -88,14 +91,14 @@ def source_of(indexed: Indexed) -> dict[str, Any]:
         source[f"body_{text.locale}"] = " ".join(words_of(text.body))
         source[f"identifiers_{text.locale}"] = identifiers_of(text.title, text.body)
         source[f"heading_{text.locale}"] = text.title[:HEADING_LIMIT].lower()
+    passages = [
+        {"locale": one.locale, "n": one.n, vector_field(space).removeprefix(f"{PASSAGES}."): list(one.vector)}
+        for space in spaces
+        for one in indexed.passages.get(space, ())
+    ]
+    if passages:
+        source[PASSAGES] = passages
     return source
-
-
-def stored(value: object) -> object:
-    """A value as the index has it: instants are microseconds since 1970, exact and without a range."""
-    if isinstance(value, datetime):
-        return ((value if value.tzinfo else value.replace(tzinfo=UTC)) - EPOCH) // MICROSECOND
-    return value
 
 
 def analyser(locale: str) -> str:

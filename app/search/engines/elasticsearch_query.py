@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.core.elasticsearch.filters import ALL, NONE, Query, both, either, verbatim
 from app.core.locale import LOCALES
-from app.search.engines.elasticsearch_filters import ALL, NONE, Query, both, either, verbatim
 from app.search.engines.elasticsearch_stopwords import STOP_WORDS
 from app.search.engines.ports import TOTAL_LIMIT, KeywordHit
 from app.search.engines.ranking import ALL_TERMS_FIRST, TITLE_BONUS, LocaleTerms, Statistics
@@ -50,7 +50,7 @@ def spelt(query: ParsedQuery) -> dict[str, dict[str, int]]:
         }
         for one in query.alternatives:
             if one.locale in (None, code) and one.word not in stops:
-                found[code].setdefault(one.word, one.place)
+                found[code].setdefault(one.word + (PREFIX if one.prefix else ""), one.place)
     return found
 
 

@@ -15,15 +15,32 @@ from sqlalchemy.orm import Session
 
 from app.core.documents.events_store import CursorClaim, Position
 from app.core.documents.models import SearchDocument
+from app.core.elasticsearch.fields import filter_fields
+from app.core.elasticsearch.reading import CONSUMER
 from app.core.registry import Entity, Registry
-from app.search.engines.elasticsearch_mapping import Indexed, Text, filter_fields
+from app.search.engines.elasticsearch_mapping import Indexed, Text
 from app.search.engines.ports import Key
 
-CONSUMER = "elasticsearch"
 LEASE_SECONDS = 60
 """Renewed with each page; a page is one bulk, which takes less."""
 GONE = 2**62
 """The version at which a record that is no more is removed: nothing older comes back."""
+READS = 2**32
+"""So many readings of one revision have versions of their own; revisions may grow to a quarter of it."""
+
+
+def next_read(session: Session) -> int:
+    """A number for a reading that begins after this transaction; a later reading has a greater one."""
+    return int(session.scalar(text("select nextval('engine_versions')")) or 0)
+
+
+def version_of(revision: int, read: int) -> int:
+    """The external version of what was read: the newer revision wins, and of one revision the later reading.
+
+    Vectors of a record change while its revision stays. Whoever writes draws ``read`` before they read, so the greater
+    version never lacks what the lesser one has but for changes whose event is yet to be applied.
+    """
+    return GONE if revision >= GONE else min(revision, READS // 4 - 1) * READS + read % READS
 
 
 def passing(session: Session, keys: Sequence[Key], condition: ColumnElement[bool]) -> set[tuple[str, int, str]]:
@@ -49,16 +66,16 @@ def searchable(session: Session) -> Mapping[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
-def read_records(session: Session, registry: Registry, keys: Iterable[Key]) -> list[Indexed]:
-    """The records as they are now; those that are not searchable any more have no texts."""
+def read_records(session: Session, registry: Registry, keys: Iterable[Key], read: int) -> list[Indexed]:
+    """The records as they are now; those that are not searchable any more have no texts. ``read``: `next_read`."""
     by_entity: dict[str, list[int]] = {}
     for entity, record_id in sorted(set(keys)):
         if entity in registry:
             by_entity.setdefault(entity, []).append(record_id)
-    return [one for entity, ids in by_entity.items() for one in _read(session, registry.get(entity), ids)]
+    return [one for entity, ids in by_entity.items() for one in _read(session, registry.get(entity), ids, read)]
 
 
-def _read(session: Session, entity: Entity, ids: Sequence[int]) -> list[Indexed]:
+def _read(session: Session, entity: Entity, ids: Sequence[int], read: int) -> list[Indexed]:
     names = ["revision", *(name for name in filter_fields(entity) if name != "revision")]
     columns = [getattr(entity.model, name) for name in names if hasattr(entity.model, name)]
     kept = [column.key for column in columns]
@@ -83,7 +100,7 @@ def _read(session: Session, entity: Entity, ids: Sequence[int]) -> list[Indexed]
     for record_id in ids:
         own, mine = values.get(record_id, {}), texts.get(record_id, [])
         newest = max((row.revision for row in mine), default=GONE)
-        version = int(own.get("revision") or newest)
+        version = version_of(int(own.get("revision") or newest), read)
         shown = {name: own[name] for name in indexed if name in own}
         found.append(Indexed(entity.name, record_id, version, [Text(r.locale, r.title, r.body) for r in mine], shown))
     return found
@@ -102,19 +119,6 @@ def begin_cursor(session: Session) -> None:
             """
         ),
         {"consumer": CONSUMER},
-    )
-
-
-def follows(session: Session) -> bool:
-    """Whether events are followed, and were since this database is where it is."""
-    return bool(
-        session.scalar(
-            text(
-                "select 1 from index_cursors where consumer = :consumer and system_identifier = "
-                "(select system_identifier::text from pg_control_system())"
-            ),
-            {"consumer": CONSUMER},
-        )
     )
 
 

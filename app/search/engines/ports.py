@@ -22,11 +22,21 @@ Scope = Mapping[str, Filter | None]
 TOTAL_LIMIT = 10_000
 
 
+class LegFailed(Exception):
+    """An engine could not look for words; nothing of it is used. The session goes on as if it had not been asked."""
+
+
+class TooSlow(LegFailed):
+    """A leg took longer than it may."""
+
+
 @dataclass(frozen=True)
 class KeywordHit:
     """A record that has words of the question. ``locale`` is where it matches best; scores of one leg compare.
 
-    ``named``: one of the question's identifiers stands in it; such hits come before all others.
+    ``named``: one of the question's identifiers stands in it; such hits come before all others. ``coverage`` in [0, 1]
+    is the share of the question's idf whose terms and identifiers the text has (`search-measured.md` 6), unknown words
+    counting as missing; None where the leg did not say.
     """
 
     entity: str
@@ -34,6 +44,7 @@ class KeywordHit:
     locale: str
     score: float
     named: bool = False
+    coverage: float | None = None
 
     @property
     def key(self) -> Key:
@@ -48,7 +59,8 @@ class KeywordLeg:
     the question's idf that belongs to terms which the index has (`search-measured.md` 2). ``lexemes`` are the
     question's terms as each locale's index writes them, for :meth:`SearchEngine.matching`. ``note`` says why there are
     no words to search by (``no_terms``) or that only titles were looked at (``title_only``). ``degraded`` says why
-    another engine than the chosen one answered. ``unknown`` are the terms that no text of the entities has.
+    another engine than the chosen one answered. ``unknown`` are the terms that no text of the entities has. ``driver``
+    names the engine that answered.
     """
 
     hits: Sequence[KeywordHit]
@@ -59,6 +71,7 @@ class KeywordLeg:
     note: str | None = None
     degraded: str | None = None
     unknown: Sequence[str] = ()
+    driver: str = "postgres"
 
 
 @dataclass(frozen=True)
@@ -92,13 +105,26 @@ class SearchEngine(Protocol):
         """The engine's own columns of a document, written with it."""
         ...
 
-    def keyword(self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, window: int) -> KeywordLeg:
+    def keyword(
+        self,
+        session: Any,
+        query: ParsedQuery,
+        scope: Scope,
+        locale: str | None,
+        window: int,
+        seconds: float | None = None,
+    ) -> KeywordLeg:
         """The best ``window`` records for any word of the question, or for as many as its rules ask for, that have
         what it demands.
 
-        ``locale`` restricts records to those that have that translation. Raises :class:`app.core.errors.Invalid` for
-        a filter on an unknown field.
+        ``locale`` restricts records to those that have that translation. Raises :class:`TooSlow` after ``seconds``
+        (None: as long as it takes), :class:`LegFailed` for another failure of the leg, and
+        :class:`app.core.errors.Invalid` for a filter on an unknown field.
         """
+        ...
+
+    def coverage(self, session: Any, query: ParsedQuery, scope: Scope, hits: Sequence[KeywordHit]) -> Sequence[float]:
+        """``KeywordHit.coverage`` of a few hits that have none yet, in their order."""
         ...
 
     def satisfying(self, session: Any, query: ParsedQuery, keys: Sequence[Key]) -> AbstractSet[Key]:
@@ -107,6 +133,13 @@ class SearchEngine(Protocol):
 
     def corrections(self, session: Any, words: Sequence[str], scope: Scope) -> Mapping[str, str]:
         """A word one edit away for each of ``words`` that no text in scope has; only words of texts in scope."""
+        ...
+
+    def suggestions(self, session: Any, prefix: str, scope: Scope, locale: str | None, limit: int) -> Sequence[str]:
+        """Words of texts in scope that begin with ``prefix``, those of most documents first.
+
+        They are as old as the engine's list of words. ``locale`` restricts the texts to those of one language.
+        """
         ...
 
     def facets(

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from app.core.contracts.documents import WordColumns
-from app.search.engines.ports import Facet, FoundDocument, Key, Scope, SearchEngine
+from app.search.engines.ports import Facet, FoundDocument, Key, KeywordHit, Scope, SearchEngine
 from app.search.matching import ParsedQuery
 
 
@@ -26,9 +26,17 @@ class SnapshotInPostgres:
         """Asked of the texts in the search's own snapshot."""
         return self._postgres.satisfying(session, query, keys)
 
+    def coverage(self, session: Any, query: ParsedQuery, scope: Scope, hits: Sequence[KeywordHit]) -> Sequence[float]:
+        """Judged by PostgreSQL's words, so that quality means the same whichever engine ranks."""
+        return self._postgres.coverage(session, query, scope, hits)
+
     def corrections(self, session: Any, words: Sequence[str], scope: Scope) -> Mapping[str, str]:
         """Asked of the texts in the search's own snapshot, which has every word of it."""
         return self._postgres.corrections(session, words, scope)
+
+    def suggestions(self, session: Any, prefix: str, scope: Scope, locale: str | None, limit: int) -> Sequence[str]:
+        """Words of the list that PostgreSQL keeps, seen in the search's own snapshot."""
+        return self._postgres.suggestions(session, prefix, scope, locale, limit)
 
     def facets(
         self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, fields: Mapping[str, Sequence[str]]

@@ -14,10 +14,10 @@ from app.core.config import Config
 from app.core.contracts.actor import SYSTEM
 from app.core.contracts.conditions import Condition
 from app.core.contracts.documents import Document
+from app.core.elasticsearch.client import Action
 from app.core.errors import Conflict, Unavailable
 from app.core.settings.schema import SEARCH_ENGINE
 from app.factory import create_app
-from app.search.engines.elasticsearch_client import Action
 from app.search.engines.elasticsearch_mapping import Indexed, Text, source_of
 from app.search.matching import Alternative, ParsedQuery, parse_query, parse_question
 from tests.fakes.clock import FakeClock
@@ -86,7 +86,7 @@ def test_what_was_there_is_copied_and_what_is_written_meanwhile_follows(parts: C
 
 
 def test_an_interrupted_reindex_goes_on_where_it_stood(parts: Container, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.search.engines.elasticsearch_follow.BATCH", 2)
+    monkeypatch.setattr("app.search.engines.elasticsearch_copy.BATCH", 2)
     for number in range(1, 6):
         put(parts, number, "Printer")
 
@@ -110,8 +110,8 @@ def test_an_interrupted_reindex_goes_on_where_it_stood(parts: Container, monkeyp
 
 def test_a_second_generation_takes_over_in_one_step_and_the_first_goes_later(parts: Container) -> None:
     put(parts, 1, "Printer")
-    first = follower(parts).reindex(silent)
-    second = follower(parts).reindex(silent)
+    first = follower(parts).reindex(silent).indexes
+    second = follower(parts).reindex(silent).indexes
     assert [name.rpartition("-")[2] for name in (first[0], second[0])] == ["1", "2"]
     served = {one.index for one in follower(parts).state().entities}
     assert served == set(second)
@@ -200,7 +200,7 @@ def test_one_bad_item_is_named_and_the_others_are_done(parts: Container) -> None
         [Action(index, "1", 1, good), Action(index, "2", 1, {"nothing": 1}), Action(index, "3", 1, good)]
     )
     assert (report.done, report.superseded) == (2, 0)
-    assert report.refused == [("2", "strict_dynamic_mapping_exception")]
+    assert report.refused == [(index, "2", "strict_dynamic_mapping_exception")]
 
 
 def scripted(cluster: Any, monkeypatch: pytest.MonkeyPatch, *answers: list[tuple[int, str]]) -> list[int]:

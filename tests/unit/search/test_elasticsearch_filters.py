@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from app.core.contracts.conditions import Condition, Filter, Group
-from app.search.engines.elasticsearch_filters import ALL, NONE, Compiler, wildcard
-from app.search.engines.elasticsearch_mapping import stored
+from app.core.elasticsearch.fields import stored
+from app.core.elasticsearch.filters import ALL, NONE, Compiler, wildcard
 
 FIELDS = {"category", "number", "at"}
 

@@ -1,4 +1,5 @@
-"""The one door to Elasticsearch: requests with a time limit, its errors as ours, and bulk writes item by item.
+"""The one door to Elasticsearch, for words and vectors alike: requests with a time limit, its errors as ours, and bulk
+writes item by item.
 
 No X-Pack feature, script, `_reindex` or `_update_by_query` is used (`libraries.md`).
 """
@@ -20,10 +21,15 @@ from app.core.errors import Unavailable
 
 AWAY_SECONDS = 5.0
 """After a request without an answer searches go straight to PostgreSQL for so long."""
+SLOW = "ConnectionTimeout"
 WRITE_SECONDS = 60.0
 ATTEMPTS = 5
+BULK_WEIGHT = 2_000
+COMMON_STATISTICS: Mapping[str, Any] = {"search_type": "dfs_query_then_fetch"}
+"""For words; with `knn` it may not be said."""
 BACKOFF_SECONDS = 0.2
 BUSY = frozenset({429, 503})
+NOT_FOUND = "index_not_found_exception"
 BLOCKED = "cluster_block_exception"
 """A full disk answers 429 like overload, and trying again does not help (`search-measured.md` 9)."""
 
@@ -32,21 +38,25 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Action:
-    """One item of a bulk: ``source`` None deletes. ``version`` is external; an older one never wins."""
+    """One item of a bulk: ``source`` None deletes. ``version`` is external; an older one never wins.
+
+    ``weight`` is how much it carries, in passages with a vector: a request holds a bounded sum.
+    """
 
     index: str
     key: str
     version: int
     source: Mapping[str, Any] | None
+    weight: int = 0
 
 
 @dataclass(frozen=True)
 class BulkReport:
-    """``refused`` are (key, kind of error) of items that no repetition helps; all others are done or superseded."""
+    """``refused`` are (index, key, kind of error) of items that no repetition helps; others are done or superseded."""
 
     done: int
     superseded: int
-    refused: Sequence[tuple[str, str]]
+    refused: Sequence[tuple[str, str, str]]
 
 
 class Cluster:
@@ -56,21 +66,31 @@ class Cluster:
         self.prefix = prefix
         self._clock = clock
         self._client = Elasticsearch(url, max_retries=0, retry_on_timeout=False, request_timeout=WRITE_SECONDS)
+        self._search_seconds = search_seconds
         self._searching = self._client.options(request_timeout=search_seconds)
         self._away_until = -math.inf
 
-    def search(self, index: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """One search over all shards with common statistics. Raises :class:`Unavailable` at once while it is away."""
+    def search(self, index: str, body: Mapping[str, Any], seconds: float | None = None) -> Mapping[str, Any]:
+        """One search over all shards, of words with common statistics, within ``seconds`` or the time of every search.
+
+        Raises :class:`Unavailable` at once while it is away; ``kind`` tells a time that ran out (``SLOW``) from the
+        rest.
+        """
         if self._clock.monotonic() < self._away_until:
             raise Unavailable("engine.away", kind="away")
-        with self._asked():
-            found: Mapping[str, Any] = self._searching.search(
-                index=index,
-                body=dict(body),
-                search_type="dfs_query_then_fetch",
-                include_named_queries_score=True,
-                allow_partial_search_results=False,
-            ).body
+        limit = self._search_seconds if seconds is None else min(seconds, self._search_seconds)
+        with self._asked(brief=limit < self._search_seconds):
+            found: Mapping[str, Any] = (
+                self._client.options(request_timeout=limit)
+                .search(
+                    index=index,
+                    body=dict(body),
+                    **({} if "knn" in body else COMMON_STATISTICS),
+                    include_named_queries_score=True,
+                    allow_partial_search_results=False,
+                )
+                .body
+            )
         return found
 
     def tokens(self, index: str, analyser: str, words: Sequence[str]) -> list[str | None]:
@@ -89,8 +109,16 @@ class Cluster:
         Raises :class:`Unavailable` when it stays busy, is away, or refuses writes: then whatever was not done may be
         sent once more, since an external version makes repetition harmless.
         """
+        parts = [self._bulk_part(part) for part in _parts(actions)]
+        return BulkReport(
+            sum(part.done for part in parts),
+            sum(part.superseded for part in parts),
+            [one for part in parts for one in part.refused],
+        )
+
+    def _bulk_part(self, actions: Sequence[Action]) -> BulkReport:
         waiting = list(actions)
-        refused: list[tuple[str, str]] = []
+        refused: list[tuple[str, str, str]] = []
         done = superseded = 0
         for attempt in range(ATTEMPTS):
             if attempt:
@@ -110,7 +138,7 @@ class Cluster:
                 elif status < 300 or (status == 404 and action.source is None):
                     done += 1
                 else:
-                    refused.append((action.key, kind))
+                    refused.append((action.index, action.key, kind))
             waiting = again
             if not waiting:
                 return BulkReport(done, superseded, refused)
@@ -146,6 +174,31 @@ class Cluster:
         with self._asked():
             return int(self._client.count(index=index).body["count"])
 
+    def matching(self, index: str, query: Mapping[str, Any]) -> int:
+        """How many documents match; nested ones count as the document that holds them."""
+        with self._asked():
+            return int(self._client.count(index=index, query=dict(query)).body["count"])
+
+    def keys(self, index: str, field: str, query: Mapping[str, Any], after: int, limit: int) -> list[int]:
+        """The next values, above ``after``, of a number that every document has once; of those that match."""
+        with self._asked():
+            answer = self._client.search(
+                index=index,
+                query=dict(query),
+                size=limit,
+                sort=[{field: "asc"}],
+                search_after=[after],
+                source=False,
+                track_total_hits=False,
+            ).body
+        return [int(hit["sort"][0]) for hit in answer["hits"]["hits"]]
+
+    def sizes(self, pattern: str) -> Mapping[str, int]:
+        """Name to bytes on disk, of the indexes that match."""
+        with self._asked():
+            answer = self._client.indices.stats(index=pattern, metric="store").body
+        return {name: int(one["primaries"]["store"]["size_in_bytes"]) for name, one in answer["indices"].items()}
+
     def indexes(self, pattern: str) -> Mapping[str, Mapping[str, Any]]:
         """Name to ``aliases`` and ``mappings`` of the indexes that match; none is no error."""
         with self._asked():
@@ -158,10 +211,13 @@ class Cluster:
         with self._asked():
             self._client.indices.create(index=index, settings=body["settings"], mappings=body["mappings"])
 
-    def note(self, index: str, meta: Mapping[str, object]) -> None:
-        """Replace the ``_meta`` of an index."""
+    def note(
+        self, index: str, meta: Mapping[str, object], properties: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> None:
+        """Replace the ``_meta`` of an index; ``properties`` are fields that it gets beside those that it has."""
+        more: Any = {} if properties is None else {"properties": dict(properties)}
         with self._asked():
-            self._client.indices.put_mapping(index=index, meta=dict(meta))
+            self._client.indices.put_mapping(index=index, meta=dict(meta), **more)
 
     def swap(self, actions: Sequence[Mapping[str, Any]]) -> None:
         """Move aliases, all in one call: no search ever sees none or two."""
@@ -179,7 +235,8 @@ class Cluster:
             return str(self._client.info().body["version"]["number"])
 
     @contextmanager
-    def _asked(self) -> Iterator[None]:
+    def _asked(self, *, brief: bool = False) -> Iterator[None]:
+        """Errors as ours. A time that ran out in a ``brief`` request says nothing of whether the cluster is there."""
         try:
             yield
         except ApiError as error:
@@ -189,15 +246,30 @@ class Cluster:
                 raise Unavailable("engine.blocked", kind=kind) from None
             if error.status_code in BUSY:
                 raise Unavailable("engine.busy", kind=kind) from None
-            if kind == "index_not_found_exception":
+            if kind == NOT_FOUND:
                 raise Unavailable("engine.not_built", kind=kind) from None
             raise Unavailable("engine.refused", status=error.status_code, kind=kind) from None
         except (TransportError, UnsupportedProductError) as error:
-            self._away_until = self._clock.monotonic() + AWAY_SECONDS
+            if not (brief and type(error).__name__ == SLOW):
+                self._away_until = self._clock.monotonic() + AWAY_SECONDS
             log.warning("search.engine_away", error=type(error).__name__)
             raise Unavailable("engine.away", kind=type(error).__name__) from None
         else:
             self._away_until = -math.inf
+
+
+def _parts(actions: Sequence[Action]) -> Iterator[Sequence[Action]]:
+    """Requests of a bounded size: a vector of 1,536 numbers takes 15 KB, and a server takes 100 MB at once."""
+    part: list[Action] = []
+    weight = 0
+    for one in actions:
+        if part and weight + one.weight > BULK_WEIGHT:
+            yield part
+            part, weight = [], 0
+        part.append(one)
+        weight += one.weight
+    if part:
+        yield part
 
 
 def _kind(error: ApiError) -> str:

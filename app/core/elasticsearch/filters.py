@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.core.contracts.conditions import Condition, Filter
-from app.search.engines.elasticsearch_mapping import stored
+from app.core.elasticsearch.fields import stored
 
 Query = dict[str, Any]
 ALL: Query = {"match_all": {}}

@@ -1,0 +1,110 @@
+"""The nearest records from PostgreSQL: through the partial indexes, and read whole where those come back short."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement
+from sqlalchemy.orm import Session
+
+from app.core.contracts.vectors import PassageHit
+from app.embeddings.indexes import pgvector_query
+from app.embeddings.indexes.ports import Rows, Target
+
+WIDENED = (1, 4, 16)
+"""A record of many passages fills a window of them: so many times the window is asked for, then all is read."""
+
+
+class PgvectorIndex:
+    """The :class:`~app.embeddings.indexes.ports.PassageIndex` of PostgreSQL."""
+
+    def nearest(
+        self,
+        session: Session,
+        target: Target,
+        vector: Sequence[float],
+        scope: Mapping[str, Rows],
+        locale: str | None,
+        window: int,
+    ) -> list[PassageHit]:
+        """See :meth:`app.embeddings.indexes.ports.PassageIndex.nearest`."""
+        conditions = {entity: rows.condition for entity, rows in scope.items()}
+        return _Nearest(session, target, vector, conditions, locale, window).records()
+
+
+class _Nearest:
+    """One search for records: from the index first, and read whole where that comes back short.
+
+    With 1 % visible rows the index returned 171 of 200, and none when they lie far away (`search-measured.md` 4).
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        target: Target,
+        vector: Sequence[float],
+        conditions: Mapping[str, ColumnElement[bool]],
+        locale: str | None,
+        window: int,
+    ) -> None:
+        self._session = session
+        self._target = target
+        self._vector = vector
+        self._conditions = conditions
+        self._locale = locale
+        self._window = window
+
+    def records(self) -> list[PassageHit]:
+        """The best passage of each of the best records."""
+        pgvector_query.prepare(self._session, self._window)
+        short = dict(self._conditions)
+        rows: list[Any] = []
+        for times in WIDENED:
+            limit = self._window * times
+            found = pgvector_query.passages(self._session, self._target, self._vector, short, self._locale, limit)
+            rows_of, records_of = _counted(found)
+            done = {entity for entity in short if records_of[entity] >= self._window}
+            rows += [row for row in found if row[0] in done]
+            short = {entity: condition for entity, condition in short.items() if entity not in done}
+            if not any(rows_of[entity] == limit for entity in short):
+                break
+        if short:
+            rows += self._exact(short)
+        return self._grouped(rows)
+
+    def _exact(self, short: Mapping[str, ColumnElement[bool]]) -> list[Any]:
+        """Every passage in scope, as many as it takes to see a window of records."""
+        limit = self._window
+        while True:
+            found = pgvector_query.passages(
+                self._session, self._target, self._vector, short, self._locale, limit, exact=True
+            )
+            rows_of, records_of = _counted(found)
+            if all(rows_of[one] < limit or records_of[one] >= self._window for one in short):
+                return list(found)
+            limit *= 8
+
+    def _grouped(self, rows: Sequence[Any]) -> list[PassageHit]:
+        ordered = sorted(rows, key=lambda row: (row.distance, row.entity, row.record_id))
+        best: dict[tuple[str, int], PassageHit] = {}
+        for row in ordered:
+            similarity = cosine(self._target.similarity, row.distance)
+            best.setdefault(
+                (row.entity, row.record_id),
+                PassageHit(row.entity, row.record_id, row.locale, similarity, row.start, row.end, row.current),
+            )
+        return list(best.values())[: self._window]
+
+
+def _counted(found: Sequence[Any]) -> tuple[Counter[str], Counter[str]]:
+    """Rows and records by entity."""
+    return Counter(row[0] for row in found), Counter(entity for entity, _ in {(row[0], row[1]) for row in found})
+
+
+def cosine(kind: str, distance: float) -> float:
+    """The cosine of unit vectors, from the distance of each operator."""
+    if kind == "ip":
+        return -distance
+    return 1 - distance * distance / 2 if kind == "l2" else 1 - distance

@@ -1,0 +1,53 @@
+"""What finds the nearest passages of a question: pgvector, or Elasticsearch with PostgreSQL looking at every hit.
+
+`tests/contracts/test_passage_index.py` runs on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlalchemy import ColumnElement
+from sqlalchemy.orm import Session
+
+from app.core.contracts.conditions import Filter
+from app.core.contracts.vectors import PassageHit
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where to look: the serving space and its shape."""
+
+    space_id: int
+    dimensions: int
+    similarity: str
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The row filter of one entity, as the tree that was asked and as a condition on `search_documents`."""
+
+    tree: Filter | None
+    condition: ColumnElement[bool]
+
+
+class PassageIndex(Protocol):
+    """Finds records by their passages."""
+
+    def nearest(
+        self,
+        session: Session,
+        target: Target,
+        vector: Sequence[float],
+        scope: Mapping[str, Rows],
+        locale: str | None,
+        window: int,
+    ) -> list[PassageHit]:
+        """The best passage of each of the best ``window`` records in ``scope``, best first, ties by entity and id.
+
+        ``locale`` restricts records to those that have that translation; all of their passages compete. Raises
+        :class:`app.core.errors.Unavailable` when it can't answer.
+        """
+        ...
