@@ -14,7 +14,7 @@ from app.core.errors import Unavailable
 from app.edge.context import container
 
 if TYPE_CHECKING:
-    from app.embeddings.probe import ServerCheck
+    from app.embeddings.probe import RerankCheck, ServerCheck
 
 group = CommandGroup("servers", help="The model servers.")
 
@@ -24,18 +24,21 @@ group = CommandGroup("servers", help="The model servers.")
 @click.option("--json", "as_json", is_flag=True)
 @click.pass_context
 def check(ctx: click.Context, timeout: float, as_json: bool) -> None:
-    """Ask the server of every configured embedding model for a vector; exits with 1 when one fails."""
+    """Ask the server of every configured embedding model for a vector, and the reranking server about two fixed pairs;
+    exits with 1 when one fails."""
     servers = container().model_servers
     if servers is None:
         raise Unavailable("ai.absent")
-    checks = servers.check(timeout)
+    checks, reranker = servers.check(timeout), servers.check_reranker(timeout)
     if as_json:
-        click.echo(json.dumps([_shown(one) for one in checks], indent=2))
-    elif checks:
-        Console().print(_table(checks))
+        shown = [_shown(one) for one in checks] + ([_shown_reranker(reranker)] if reranker else [])
+        click.echo(json.dumps(shown, indent=2))
+    elif checks or reranker:
+        Console().print(_table(checks, reranker))
     else:
         click.echo("No model server is declared: set AI_EMBEDDINGS_URL or AI_EMBEDDINGS_SERVERS.", err=True)
-    if not checks or any(one.problem is not None for one in checks):
+    problems = [one.problem for one in checks] + ([reranker.problem] if reranker else [])
+    if not problems or any(problem is not None for problem in problems):
         ctx.exit(1)
 
 
@@ -57,13 +60,26 @@ def _shown(check: ServerCheck) -> dict[str, object]:
     }
 
 
-def _table(checks: list[ServerCheck]) -> Table:
+def _shown_reranker(check: RerankCheck) -> dict[str, object]:
+    return {
+        "profile": None,
+        "server": check.server,
+        "ok": check.problem is None,
+        "api": check.api,
+        "model": check.model,
+        "info_model": check.info_model,
+        "scores": None if check.scores is None else [round(score, 4) for score in check.scores],
+        "batch_size": check.batch_size,
+        "max_batch": check.max_batch,
+        "problem": None if check.problem is None else str(check.problem),
+    }
+
+
+def _table(checks: list[ServerCheck], reranker: RerankCheck | None) -> Table:
     table = Table("Server", "Profile", "Model", "Dimensions", "Length", "Batch", "Verdict")
     for check in checks:
         found = check.inspection
-        verdict = "ok" if check.problem is None else str(check.problem)
-        if check.batch_too_large:
-            verdict += "; the configured batch is larger than the server takes and is cut"
+        verdict = _verdict(check)
         measured = ("-", "-", "-", "-")
         if found is not None:
             measured = (
@@ -73,4 +89,15 @@ def _table(checks: list[ServerCheck]) -> Table:
                 f"{check.batch_size} of {found.max_batch or 'unknown'}",
             )
         table.add_row(check.profile.server, check.profile.key, *measured, verdict)
+    if reranker is not None:
+        model = reranker.model or reranker.info_model or "(none)"
+        batch = f"{reranker.batch_size} of {reranker.max_batch or 'unknown'}"
+        table.add_row(reranker.server, f"({reranker.api})", model, "-", "-", batch, _verdict(reranker))
     return table
+
+
+def _verdict(check: ServerCheck | RerankCheck) -> str:
+    verdict = "ok" if check.problem is None else str(check.problem)
+    if check.batch_too_large:
+        verdict += "; the configured batch is larger than the server takes and is cut"
+    return verdict

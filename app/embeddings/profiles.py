@@ -37,6 +37,8 @@ _TYPES: Mapping[str, type] = {
     "normalize": bool,
     "window": int,
     "server": str,
+    "noise": float,
+    "span": float,
 }
 
 
@@ -45,7 +47,9 @@ class Profile:
     """One embedding model. ``window`` is in estimated tokens per passage; ``server`` names an entry of the servers.
 
     ``prefixes`` says who adds the query and passage prefix: ``client`` (the two fields here) or ``server`` (it is told
-    by ``input_type``). ``splitter`` is the version of the rule that cuts texts.
+    by ``input_type``). ``splitter`` is the version of the rule that cuts texts. ``noise`` is the top cosine of
+    questions off the topic, ``span`` the way from there to good answers; None where nobody measured them
+    (`search-measured.md` 6), and no part of what a vector is.
     """
 
     key: str
@@ -62,6 +66,8 @@ class Profile:
     window: int = DEFAULT_WINDOW
     server: str = "embeddings"
     splitter: int = SPLITTER_VERSION
+    noise: float | None = None
+    span: float | None = None
 
     def declaration(self) -> dict[str, object]:
         """The whole profile for storage as JSON; a space's queries use what was stored, not today's file."""
@@ -122,6 +128,13 @@ class Profiles:
     def configured(self, key: str) -> bool:
         """Whether the server of ``key`` is declared. Raises :class:`NotFound`."""
         return self.get(key).server in self._servers
+
+    def calibration(self, key: str) -> tuple[float, float] | None:
+        """Noise and span of a model's cosines; None where nobody measured them, or for a model that is not declared."""
+        profile = self._profiles.get(key)
+        if profile is None or profile.noise is None or profile.span is None:
+            return None
+        return profile.noise, profile.span
 
     def server_variable(self, key: str) -> str:
         """The environment variable that declares the server of ``key``. Raises :class:`NotFound`."""
@@ -207,8 +220,15 @@ def _value_problems(name: str, value: object) -> Iterator[str]:
         yield f"similarity must be one of {', '.join(SIMILARITIES)}"
     elif name == "prefixes" and value not in ("client", "server"):
         yield "prefixes must be client or server"
+    elif name in ("noise", "span") and not -1 <= cast(float, value) <= 2:
+        yield f"{name} must be a difference of cosines"
     elif name in ("server", "label") and not value:
         yield f"{name} must not be empty"
 
 
-_NAMES: Mapping[type, str] = {str: "a text", int: "a whole number", bool: "true or false"}
+_NAMES: Mapping[type, str] = {
+    str: "a text",
+    int: "a whole number",
+    bool: "true or false",
+    float: "a number with a decimal point",
+}

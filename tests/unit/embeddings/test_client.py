@@ -258,7 +258,7 @@ def test_a_forked_process_makes_its_own_connections(make_servers: MakeServers) -
     if child == 0:  # pragma: no cover - the child
         try:
             servers.client(profile_of()).embed(["b"], "query")
-            os._exit(0 if servers._process == os.getpid() else 1)
+            os._exit(0 if servers._doors._process == os.getpid() else 1)
         except BaseException:  # noqa: BLE001
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -9,7 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.core.documents.text import document_text
-from app.embeddings.passages import Passage, estimated_tokens, passage_hash, split
+from app.core.documents.tokens import estimated_tokens
+from app.embeddings.passages import Passage, passage_hash, split
 
 WORDS = st.text(st.sampled_from("abcé ZЯ中ก9.!?\n\n\u0301-🎉\u00a0"), max_size=1500)
 WINDOWS = st.integers(8, 300)
