@@ -12,6 +12,7 @@ from app.core.errors import Invalid
 from app.core.locale import LOCALES
 from app.search.engines.ports import Facet
 from app.search.matching import QUESTION_LIMIT
+from app.search.narrowing import Only, read_only
 from app.search.snippets import Piece
 from app.search.tolerance import MATCHINGS
 
@@ -29,7 +30,7 @@ class SearchRequest:
     """One search. No ``entities``: all that the actor may see. ``size`` None: the setting `search.page_size`.
 
     ``retries``: how often a poor answer may be asked again; the setting and the strategy limit it further. ``facets``:
-    count what the matches are. ``explain``: say how the answer came about.
+    count what the matches are. ``explain``: say how the answer came about. ``only`` narrows by declared fields.
     """
 
     q: str
@@ -43,6 +44,7 @@ class SearchRequest:
     retries: int = 0
     facets: bool = False
     explain: bool = False
+    only: tuple[Only, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,16 @@ class SearchHit:
 
 @dataclass(frozen=True)
 class SearchMeta:
-    """How an answer came about. ``strategies`` are the legs that ran (keyword, vector).
+    """How an answer came about. ``strategies`` are the legs that ran (keyword, vector), ``driver`` the words' engine.
 
     ``matching`` has counts and never a word of the question (`seed-facts.md` 5.6). ``corrected``: words with one letter
     changed were looked for as well. ``degraded_reason`` says why less ran than was asked for, ``vector_disabled`` why
     the vector leg may not run (`seed-facts.md` 4.3, 6). ``note``: no_terms, title_only (no word of the question can be
     looked for), or beyond_window (there is no such page).
+
+    ``quality`` in [0, 1] says how well the best hits fit (`search-measured.md` 6). ``per_strategy`` (each leg's own
+    order) is for administrators, ``tuning`` only there when a profile was applied, ``timings`` only when asked for by
+    `search.debug_timings`; ``total_results`` counts the hits of the page.
     """
 
     mode: Mode
@@ -94,6 +100,14 @@ class SearchMeta:
     matching: Mapping[str, Any] = field(default_factory=dict)
     retries_used: int = 0
     corrected: bool = False
+    driver: str = "postgres"
+    reranked: bool = False
+    reranker_model: str | None = None
+    quality: float | None = None
+    total_results: int = 0
+    per_strategy: Mapping[str, Any] | None = None
+    tuning: Mapping[str, Any] | None = None
+    timings: Mapping[str, float | None] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """``meta.search`` of the API."""
@@ -113,10 +127,24 @@ class SearchMeta:
             "matching": dict(self.matching),
             "retries_used": self.retries_used,
             "corrected": self.corrected,
+            "driver": self.driver,
+            "strategies_executed": len(self.strategies),
+            "reranked": self.reranked,
+            "quality": self.quality,
+            "total_results": self.total_results,
+            **{name: value for name, value in self._sometimes().items() if value is not None},
+        }
+
+    def _sometimes(self) -> Mapping[str, Any]:
+        return {
+            "reranker_model": self.reranker_model,
+            "per_strategy": self.per_strategy,
+            "tuning": self.tuning,
+            "timings": self.timings,
         }
 
 
-Change = Literal["entity", "locale", "matching", "demands"]
+Change = Literal["entity", "only", "locale", "matching", "demands"]
 
 
 @dataclass(frozen=True)
@@ -163,6 +191,7 @@ def read_request(
     size: str | None = None,
     facets: str | None = None,
     explain: str | None = None,
+    only: Sequence[str] = (),
 ) -> SearchRequest:
     """A request from raw values; empty ones are defaults. Raises :class:`Invalid` with one error per field."""
     problems: list[Invalid] = []
@@ -182,6 +211,7 @@ def read_request(
         size=_number("size", size, None, SIZE_LIMIT, problems),
         facets=_flag("facets", facets, problems),
         explain=_flag("explain", explain, problems),
+        only=_only(only, problems),
     )
     if problems:
         raise Invalid("input.invalid", fields=problems)
@@ -197,6 +227,14 @@ def _choice(
         problems.append(Invalid("input.choice", path=name, value=value[:100], allowed=", ".join(allowed)))
         return default
     return value
+
+
+def _only(texts: Sequence[str], problems: list[Invalid]) -> tuple[Only, ...]:
+    try:
+        return read_only(texts)
+    except Invalid as refusal:
+        problems.append(refusal)
+        return ()
 
 
 def _flag(name: str, value: str | None, problems: list[Invalid]) -> bool:

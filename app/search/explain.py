@@ -6,17 +6,27 @@ Counts and reasons for everybody who may search; scores, and what row filters to
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from app.core.contracts.conditions import Filter
+from app.core.contracts.planning import Plan
 from app.search.engines.ports import KeywordLeg, Scope, SearchEngine
 from app.search.fusion import Fused, word_share
 from app.search.legs import VectorLeg
 from app.search.matching import ParsedQuery
 
 Reason = Literal[
-    "found", "not_searchable", "entity_filter", "locale_filter", "no_words", "no_term", "demands", "matching", "window"
+    "found",
+    "not_searchable",
+    "entity_filter",
+    "only_filter",
+    "locale_filter",
+    "no_words",
+    "no_term",
+    "demands",
+    "matching",
+    "window",
 ]
 """Why a record is (not) there; the first that holds, in the order of the search."""
 
@@ -52,7 +62,11 @@ class Why:
 
 @dataclass(frozen=True)
 class Ran:
-    """A search that has run, as far as its explanation needs it."""
+    """A search that has run. ``reranked_by`` names what ordered the best hits once more, ``quality`` is in [0, 1], and
+    ``covered`` how much of the question the best hits have.
+
+    ``fused`` is the order in the end; ``query`` the question as it was looked for, ``model`` the one of the vectors.
+    """
 
     query: ParsedQuery
     scope: Scope
@@ -61,10 +75,26 @@ class Ran:
     leg: VectorLeg
     fused: Sequence[Fused]
     word_weight: float
+    plan: Plan = field(default_factory=Plan)
+    corrections: Mapping[str, str] = field(default_factory=dict)
+    model: str | None = None
+    quality: float | None = None
+    covered: Mapping[tuple[str, int], float] = field(default_factory=dict)
+    reranked_by: str | None = None
+
+    @property
+    def words_late(self) -> bool:
+        """Whether the word leg was given up: then nothing more is asked of it."""
+        return self.words.degraded in ("words_timeout", "words_failed") and not self.words.hits
 
 
-def explained(engine: SearchEngine, session: Any, ran: Ran, everything: Scope, scores: bool) -> dict[str, Any]:
-    """``meta.explain``: the legs, what filters took away, and for administrators the weights."""
+def explained(
+    engine: SearchEngine, session: Any, ran: Ran, everything: Scope, scores: bool, wide: Scope | None = None
+) -> dict[str, Any]:
+    """``meta.explain``: the legs, what filters took away, and for administrators the weights.
+
+    ``wide`` is the scope without what the asker narrowed it to.
+    """
     told: dict[str, Any] = {
         "legs": [
             {
@@ -72,7 +102,8 @@ def explained(engine: SearchEngine, session: Any, ran: Ran, everything: Scope, s
                 "ran": True,
                 "hits": len(ran.words.hits),
                 "total": ran.words.total,
-                "empty_because": None if ran.words.hits else _no_words(engine, session, ran, everything),
+                "empty_because": None if ran.words.hits else _no_words(engine, session, ran, everything, wide),
+                "driver": ran.words.driver,
             },
             {
                 "leg": "vector",
@@ -82,7 +113,7 @@ def explained(engine: SearchEngine, session: Any, ran: Ran, everything: Scope, s
                 "empty_because": None if ran.leg.passages else _no_vectors(ran),
             },
         ],
-        "removed": _removed(engine, session, ran, everything, scores),
+        "removed": _removed(engine, session, ran, everything, scores, wide),
     }
     if scores:
         share = word_share(ran.words.hits, ran.leg.passages, ran.word_weight)
@@ -91,7 +122,29 @@ def explained(engine: SearchEngine, session: Any, ran: Ran, everything: Scope, s
             "word_weight": round(share, 4),
             "vector_weight": round(1 - share, 4),
         }
+        told["plan"] = planned(ran.plan)
     return told
+
+
+def planned(plan: Plan) -> dict[str, Any]:
+    """A plan as it is shown, in the shape of `seed-facts.md` 4.8."""
+    return {
+        "source": plan.source,
+        "strategy": plan.shape,
+        "ensemble": {
+            "keyword_weight": round(plan.words_weight, 4),
+            "vector_weight": round(plan.vector_weight, 4),
+            "rrf_k": plan.rrf_k,
+            "rrf_weight": plan.rrf_weight,
+            "agreement_boost": plan.agreement_boost,
+        },
+        "ranking": {
+            "use_reranker": plan.rerank,
+            "rerank_top_k": plan.rerank_top_k,
+            "rerank_blend": plan.rerank_blend,
+        },
+        "retry_policy": {"enabled": plan.retry, "max_attempts": plan.retries, "threshold": plan.retry_below},
+    }
 
 
 def hit_explained(one: Fused, raw: Mapping[tuple[str, int], float], similarity: float | None) -> dict[str, Any]:
@@ -107,16 +160,18 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def _no_words(engine: SearchEngine, session: Any, ran: Ran, everything: Scope) -> str:
+def _no_words(engine: SearchEngine, session: Any, ran: Ran, everything: Scope, wide: Scope | None) -> str:
+    if ran.words_late:
+        return ran.words.degraded or "words_timeout"
     if not ran.query.terms and not ran.query.identifiers:
         return ran.words.note or "no_terms"
-    for reason, query, scope, locale in _looser(ran, everything):
+    for reason, query, scope, locale in _looser(ran, everything, wide):
         if _total(engine, session, query, scope, locale):
             return reason
     return "no_term"
 
 
-def _looser(ran: Ran, everything: Scope) -> list[tuple[str, ParsedQuery, Scope, str | None]]:
+def _looser(ran: Ran, everything: Scope, wide: Scope | None) -> list[tuple[str, ParsedQuery, Scope, str | None]]:
     """What stood in the way, the first to be lifted first."""
     query = ran.query
     any_term = query.any_term()
@@ -124,6 +179,7 @@ def _looser(ran: Ran, everything: Scope) -> list[tuple[str, ParsedQuery, Scope, 
         ("matching", query.without_rules(), ran.scope, ran.locale),
         ("demands", any_term, ran.scope, ran.locale),
         ("locale_filter", any_term, ran.scope, None),
+        *([("only_filter", any_term, wide, None)] if wide is not None else []),
         ("entity_filter", any_term, everything, None),
     ]
 
@@ -134,17 +190,25 @@ def _no_vectors(ran: Ran) -> str | None:
     return ran.leg.disabled or ran.leg.degraded or "not_asked"
 
 
-def _removed(engine: SearchEngine, session: Any, ran: Ran, everything: Scope, scores: bool) -> dict[str, int]:
+def _removed(
+    engine: SearchEngine, session: Any, ran: Ran, everything: Scope, scores: bool, wide: Scope | None
+) -> dict[str, int]:
     """How many more records the words match without each filter; every other filter stays."""
     here = ran.words.total
-    removed = {}
+    removed: dict[str, int] = {}
+    if ran.words_late:
+        return removed
     if ran.locale is not None:
         removed["locale"] = _total(engine, session, ran.query, ran.scope, None) - here
-    if set(everything) != set(ran.scope):
-        removed["entity"] = _total(engine, session, ran.query, everything, ran.locale) - here
-    if scores and any(tree is not None for tree in ran.scope.values()):
-        unfiltered: dict[str, Filter | None] = dict.fromkeys(ran.scope)
-        removed["rows"] = _total(engine, session, ran.query, unfiltered, ran.locale) - here
+    asked, widest = ran.scope if wide is None else wide, here
+    if wide is not None:
+        widest = _total(engine, session, ran.query, wide, ran.locale)
+        removed["only"] = widest - here
+    if set(everything) != set(asked):
+        removed["entity"] = _total(engine, session, ran.query, everything, ran.locale) - widest
+    if scores and any(tree is not None for tree in asked.values()):
+        unfiltered: dict[str, Filter | None] = dict.fromkeys(asked)
+        removed["rows"] = _total(engine, session, ran.query, unfiltered, ran.locale) - widest
     return {name: max(0, count) for name, count in removed.items()}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.core.contracts.planning import Plan
 from app.search.engines.ports import Key
 
 DIGITS = 6
@@ -26,7 +27,8 @@ class Scored:
 
 @dataclass(frozen=True)
 class Fused:
-    """A record with its place (1-based) in each leg, None where the leg has not got it. ``score`` is in [0, 1].
+    """A record with its place (1-based) in each leg, None where the leg has not got it. ``score`` is in [0, 1], and
+    above it only where a plan adds for ranks or agreement.
 
     The parts are each leg's own score brought to [0, 1].
     """
@@ -40,12 +42,39 @@ class Fused:
     vector_part: float | None = None
 
 
-def fuse(words: Sequence[Scored], vectors: Sequence[Scored], word_weight: float) -> list[Fused]:
+@dataclass(frozen=True)
+class Extras:
+    """What a plan may add to a score: for ranks (weight · Σ 1 / (k + rank)), and for being in both legs.
+
+    Nothing by default: against min-max alone, ranks and agreement cost quality (`search-measured.md` 2).
+    """
+
+    rrf_k: int = 60
+    rrf_weight: float = 0.0
+    agreement_boost: float = 0.0
+
+    def of(self, ranks: Sequence[int | None]) -> float:
+        """For a record with these ranks in the legs that ran, None where a leg has not got it."""
+        if not (self.rrf_weight or self.agreement_boost):
+            return 0.0
+        found = [rank for rank in ranks if rank is not None]
+        agreed = self.agreement_boost if len(found) > 1 else 0.0
+        return self.rrf_weight * sum(1 / (self.rrf_k + rank) for rank in found) + agreed
+
+
+def extras(plan: Plan) -> Extras:
+    return Extras(plan.rrf_k, plan.rrf_weight, plan.agreement_boost)
+
+
+def fuse(
+    words: Sequence[Scored], vectors: Sequence[Scored], word_weight: float, extra: Extras | None = None
+) -> list[Fused]:
     """One order of both legs; ties break by entity and id.
 
     ``word_weight`` in [0, 1] is the word leg's share. A leg without hits leaves the whole weight to the other, and a
     leg whose scores are all equal says 1 for each of its hits (`seed-facts.md` 8).
     """
+    extra = extra or Extras()
     share = word_share(words, vectors, word_weight)
     word_scores, vector_scores = _normalised(words), _normalised(vectors)
     word_ranks, vector_ranks = _ranks(words), _ranks(vectors)
@@ -53,7 +82,12 @@ def fuse(words: Sequence[Scored], vectors: Sequence[Scored], word_weight: float)
     fused = [
         Fused(
             key=key,
-            score=round(share * word_scores.get(key, 0.0) + (1 - share) * vector_scores.get(key, 0.0), DIGITS),
+            score=round(
+                share * word_scores.get(key, 0.0)
+                + (1 - share) * vector_scores.get(key, 0.0)
+                + extra.of((word_ranks.get(key), vector_ranks.get(key))),
+                DIGITS,
+            ),
             words_rank=word_ranks.get(key),
             vector_rank=vector_ranks.get(key),
             first=key in first,

@@ -8,43 +8,28 @@ statements carry what was left of the budget as their own limit, so that nothing
 
 from __future__ import annotations
 
-import contextvars
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import structlog
+from psycopg.errors import QueryCanceled
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.core.clock import Clock
 from app.core.contracts.conditions import Filter
-from app.core.contracts.vectors import PassageHit, QueryVector, VectorSearch
+from app.core.contracts.vectors import PassageHit, QueryVector, ServingChanged, VectorSearch
 from app.core.errors import ModelServerFailed, Unavailable
 from app.core.unit import Units
+from app.search.beside import beside
+from app.search.budget import EMBED_SHARE, LEGS_UNTIL, Budget
 from app.search.store import adopt_snapshot, export_snapshot
 
-EMBED_SHARE = 0.8
-"""What the question's vector may take of the budget: 1.2 s of a balanced search (`search-measured.md` 8)."""
 ABREAST = 6
 """Vector legs of one process at a time; each takes a connection beside that of its search."""
 
-Result = TypeVar("Result")
-
 log = structlog.get_logger(__name__)
-
-
-class Budget:
-    """What a search may still take; it began with the search."""
-
-    def __init__(self, clock: Clock, milliseconds: int, started: float) -> None:
-        self._clock = clock
-        self._end = started + milliseconds / 1000
-
-    def left(self) -> float:
-        """Seconds, at least 0.001: nothing that is limited by it may take 0 for endless."""
-        return max(0.001, self._end - self._clock.monotonic())
 
 
 @dataclass(frozen=True)
@@ -79,30 +64,26 @@ class Question:
 class Legs:
     """Asks for vectors of questions and starts vector legs."""
 
-    def __init__(self, units: Units, clock: Clock, budget_ms: Callable[[Any], int]) -> None:
+    def __init__(self, units: Units, clock: Clock) -> None:
         self._units = units
         self._clock = clock
-        self._budget_ms = budget_ms
         self._room = threading.Semaphore(ABREAST)
 
-    def question(self, search: VectorSearch, wording: str, started: float) -> Question:
-        """The vector of a question that was asked at ``started``, within its share of the budget.
-
-        Call it with no transaction open.
-        """
-        with self._units() as unit:
-            budget = Budget(self._clock, self._budget_ms(unit.session), started)
-            disabled = search.unavailable(unit.session)
-        if disabled or not wording:
-            return Question(disabled=disabled, degraded="vectors_unavailable" if disabled else None)
-        seconds = budget.left() * EMBED_SHARE
+    def question(self, search: VectorSearch, wording: str, budget: Budget) -> Question:
+        """The vector of a question, within its share of the budget. Call it with no transaction open."""
+        if not wording:
+            return Question()
+        seconds = budget.left(LEGS_UNTIL) * EMBED_SHARE
         try:
-            query = _beside(lambda: search.query_vector(wording, seconds)).result(timeout=budget.left())
+            query = beside(lambda: search.query_vector(wording, seconds)).result(timeout=seconds)
         except TimeoutError:
             return Question(degraded="embedder_timeout")
-        except Unavailable as error:
+        except ServingChanged:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a model's server does, words answer
             timed_out = isinstance(error, ModelServerFailed) and error.reason == "timeout"
-            log.warning("search.query_vector_failed", code=error.code)
+            code = error.code if isinstance(error, Unavailable) else type(error).__name__
+            log.warning("search.query_vector_failed", code=code)
             return Question(degraded="embedder_timeout" if timed_out else "embedder_unavailable")
         return Question(QuestionVector(search, query, budget))
 
@@ -120,44 +101,36 @@ class Legs:
         snapshot, budget = export_snapshot(session), vector.budget
 
         def nearest(inner: Any) -> Sequence[PassageHit]:
-            adopt_snapshot(inner, snapshot, budget.left())
+            adopt_snapshot(inner, snapshot, budget.left(LEGS_UNTIL))
             return vector.search.nearest(inner, vector.query, scope, locale, window)
 
-        leg = _beside(lambda: self._run(nearest, budget))
+        leg = beside(lambda: self._run(nearest, budget))
 
         def wait() -> VectorLeg:
             try:
-                return leg.result(timeout=budget.left())
+                return leg.result(timeout=budget.left(LEGS_UNTIL))
             except TimeoutError:
                 return VectorLeg(degraded="vector_timeout")
 
         return wait
 
     def _run(self, nearest: Callable[[Any], Sequence[PassageHit]], budget: Budget) -> VectorLeg:
-        if not self._room.acquire(timeout=budget.left()):
+        if not self._room.acquire(timeout=budget.left(LEGS_UNTIL)):
             return VectorLeg(degraded="vector_timeout")
         started = self._clock.monotonic()
         try:
             with self._units("REPEATABLE READ") as unit:
                 passages = tuple(nearest(unit.session))
-        except SQLAlchemyError as error:
+        except ServingChanged:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever becomes of this leg, words answer
             log.warning("search.vector_leg_failed", error=type(error).__name__)
-            return VectorLeg(degraded="vector_failed")
+            return VectorLeg(degraded="vector_timeout" if _was_late(error) else "vector_failed")
         finally:
             self._room.release()
         return VectorLeg(passages, ran=True, took_ms=round((self._clock.monotonic() - started) * 1000, 1))
 
 
-def _beside(work: Callable[[], Result]) -> Future[Result]:
-    """Begin ``work`` in a thread that nobody has to wait for, with this request's context."""
-    future: Future[Result] = Future()
-    context = contextvars.copy_context()
-
-    def run() -> None:
-        try:
-            future.set_result(context.run(work))
-        except BaseException as error:  # noqa: BLE001 - raised again by who waits for it
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="vector-leg", daemon=True).start()
-    return future
+def _was_late(error: Exception) -> bool:
+    """Whether the database ended a statement at its limit."""
+    return isinstance(error, SQLAlchemyError) and isinstance(getattr(error, "orig", None), QueryCanceled)

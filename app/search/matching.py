@@ -84,11 +84,15 @@ class Demand:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A word that counts as the term at ``place``: a correction, or a synonym in texts of one ``locale``."""
+    """A word that counts as the term at ``place``: a correction, or a synonym in texts of one ``locale``.
+
+    ``prefix``: every word that begins so.
+    """
 
     place: int
     word: str
     locale: str | None = None
+    prefix: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,8 @@ class ParsedQuery:
     """A question, ready for an engine. ``phrase`` is its wording without operators, for titles and for the model.
 
     The first ``free`` of the ``terms`` and of the ``identifiers`` (``free_identifiers``) are free text; the others are
-    demanded and rank too. ``rules`` None: any term, in the order of ``auto``.
+    demanded and rank too, and those behind the first ``typed`` only expand the question. ``rules`` None: any term, in
+    the order of ``auto``.
     """
 
     phrase: str
@@ -109,6 +114,7 @@ class ParsedQuery:
     analysis: Analysis | None = None
     rules: Rules | None = None
     alternatives: tuple[Alternative, ...] = ()
+    typed: int = TERMS_LIMIT
 
     @property
     def filtered(self) -> Rules | None:
@@ -207,6 +213,11 @@ def words_of(text: str) -> Iterator[str]:
             yield from (piece[at : at + 2] for at in range(len(piece) - 1))
         else:
             yield piece[:WORD_LIMIT]
+
+
+def has_no_spaces(word: str) -> bool:
+    """Whether the word is of a script that is written without spaces."""
+    return bool(_IS_CJK.match(word))
 
 
 def identifiers_of(*texts: str) -> list[str]:

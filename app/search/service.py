@@ -1,8 +1,6 @@
 """Search: one question, at most two legs, one order, one page, and the truth about how it came about.
 
-Read path (`switch.md`): guard and question's vector with no transaction open, then one REPEATABLE READ snapshot for
-both legs, which run side by side (`legs.py`), the page and its texts. When the serving model changed in between, all
-is asked once more from the top.
+Who may search what is decided here, and so is what a page shows; how records are found stands in `finding.py`.
 """
 
 from __future__ import annotations
@@ -15,25 +13,24 @@ from app.core.access import policy
 from app.core.clock import Clock
 from app.core.contracts.actor import Actor
 from app.core.contracts.conditions import Condition, Filter, Group
-from app.core.contracts.strategy import SearchStrategy, SearchStrategyResolver
-from app.core.contracts.vectors import PassageHit, ServingChanged, VectorSearch
+from app.core.contracts.strategy import SearchStrategyResolver
 from app.core.errors import Forbidden, Invalid, NotFound
 from app.core.registry import Entity, Registry
 from app.core.unit import Units
-from app.search.answer import Relaxation, SearchHit, SearchMeta, SearchRequest, SearchResponse, read_request
-from app.search.engines.ports import Facet, Key, KeywordLeg, SearchEngine
+from app.search.answer import Relaxation, SearchHit, SearchRequest, SearchResponse, read_request
+from app.search.engines.ports import Facet, Key, SearchEngine
 from app.search.explain import Ran, Why, explained, hit_explained, reason
-from app.search.fusion import Fused, Scored, fuse
-from app.search.legs import Legs, Question, VectorLeg
-from app.search.matching import ParsedQuery, parse_question
+from app.search.finding import Finder, Outcome
+from app.search.fusion import Fused
+from app.search.matching import parse_question
+from app.search.meta import meta_of
+from app.search.narrowing import narrowed
 from app.search.page import Found, Pages
+from app.search.reasons import Notes
 from app.search.spelling import respelt
+from app.search.stopwatch import Stopwatch
 from app.search.store import facts
-from app.search.tolerance import described
-from app.search.words import WINDOW, WordLeg
-from app.search.work import Defaults, Reach, Work, changed, facet_fields, relaxations
-
-WORD_SHARE = 0.5
+from app.search.work import Defaults, Reach, Work, facet_fields, relaxations
 
 
 class Search:
@@ -48,15 +45,12 @@ class Search:
         clock: Clock,
         defaults: Defaults,
     ) -> None:
-        self._units = units
         self._registry = registry
         self._engine = engine
         self._resolver = resolver
         self._clock = clock
-        self._defaults = defaults
         self._pages = Pages(engine, registry)
-        self._legs = Legs(units, clock, defaults.budget_ms)
-        self._words = WordLeg(engine, defaults.synonyms)
+        self._finder = Finder(units, engine, resolver, clock, defaults)
 
     def entities(self, actor: Actor) -> tuple[str, ...]:
         """What the actor may search: entities whose records they may see, with all that a document is made of."""
@@ -76,6 +70,7 @@ class Search:
         size: str | None = None,
         facets: str | None = None,
         explain: str | None = None,
+        only: Sequence[str] = (),
     ) -> SearchRequest:
         """A request from raw values, empty ones being defaults. Raises :class:`Invalid` with one error per field."""
         return read_request(
@@ -90,6 +85,7 @@ class Search:
             size=size,
             facets=facets,
             explain=explain,
+            only=only,
         )
 
     @staticmethod
@@ -101,34 +97,30 @@ class Search:
         """One page of the best answer that can be had.
 
         Raises :class:`Invalid` for an unknown entity and :class:`Forbidden` for one that the actor may not see or whose
-        texts a field rule hides; a model that is away is no error: words answer, and the meta says so.
+        texts a field rule hides; a part that is away is no error: the rest answers, and the meta says so.
         """
-        work = self._work(actor, request, self._clock.monotonic())
-        for vectors in (work.strategy.vectors, work.strategy.vectors):
-            try:
-                return self._answer(work, vectors)
-            except ServingChanged:
-                continue
-        return self._answer(changed(work), None)
+        return self._finder.find(self._work(actor, request), self._page)
 
-    def _work(self, actor: Actor, request: SearchRequest, started: float) -> Work:
-        reach = self._reach(actor, request)
-        query = parse_question(request.q, request.matching)
-        return Work(actor, request, reach, query, self._strategy(actor, request), started)
-
-    def _strategy(self, actor: Actor, request: SearchRequest) -> SearchStrategy:
-        """What this search may use; a deep one over the person's limit is answered fast and not refused."""
-        if request.cost == "deep" and request.mode != "basic":
-            with self._units() as unit:
-                allowed = self._defaults.deep_allowed(unit.session, actor)
-            if not allowed:
-                return replace(self._resolver.resolve(request.mode, "fast"), degraded_reason="rate_limited")
-        return self._resolver.resolve(request.mode, request.cost)
+    def _work(self, actor: Actor, request: SearchRequest) -> Work:
+        started = self._clock.monotonic()
+        return Work(
+            actor=actor,
+            request=request,
+            reach=self._reach(actor, request),
+            query=parse_question(request.q, request.matching),
+            strategy=self._resolver.resolve(request.mode, request.cost),
+            notes=Notes(),
+            watch=Stopwatch(self._clock, started),
+            started=started,
+        )
 
     def _reach(self, actor: Actor, request: SearchRequest) -> Reach:
         scope = self._scope(actor, request)
         readable = {name: policy.readable(self._registry.get(name), actor) for name in scope}
-        return Reach(scope, readable, _sees_scores(actor))
+        if not request.only:
+            return Reach(scope, readable, _sees_scores(actor))
+        fields = {name: facet_fields(self._registry.get(name), readable[name]) for name in scope}
+        return Reach(narrowed(scope, request.only, fields), readable, _sees_scores(actor), scope)
 
     def _scope(self, actor: Actor, request: SearchRequest) -> Mapping[str, Filter | None]:
         """Entity to row filter."""
@@ -148,21 +140,13 @@ class Search:
             name: actor.rows_for(self._registry.get(name).permission("select")) for name in request.entities or allowed
         }
 
-    def _answer(self, work: Work, vectors: VectorSearch | None) -> SearchResponse:
-        """Both legs and the page, on one snapshot. Raises :class:`ServingChanged`."""
-        request = work.request
-        question = self._question(work, vectors)
-        with self._units("REPEATABLE READ") as unit:
-            session = unit.session
-            ran, corrections = self._ran(session, work, question)
-            size = request.size or self._defaults.page_size(session)
-            shown = ran.fused[(request.page - 1) * size : request.page * size]
-            hits = self._hits(session, work, ran, shown)
-            model = self._defaults.model(session) if ran.leg.ran else None
-            looser = () if ran.fused or request.page > 1 else self._looser(session, work)
-            facets = self._facets(session, work, ran) if request.facets else ()
-            told = self._explained(session, work, ran) if request.explain else None
-        meta = self._meta(replace(work, query=ran.query), ran.words, ran.leg, model)
+    def _page(self, session: Any, found: Outcome) -> SearchResponse:
+        """The page of what was found, its texts, and what stands around it."""
+        work, ran, request = found.work, found.ran, found.work.request
+        size = request.size or found.run.options.page_size
+        shown = ran.fused[(request.page - 1) * size : request.page * size]
+        hits = self._hits(session, work, ran, shown)
+        beyond = "beyond_window" if request.page > 1 and not shown else None
         return SearchResponse(
             hits=hits,
             total=ran.words.total,
@@ -170,27 +154,12 @@ class Search:
             page=request.page,
             pages=-(-len(ran.fused) // size),
             size=size,
-            meta=replace(meta, note="beyond_window") if request.page > 1 and not shown else meta,
-            did_you_mean=respelt(request.q.strip(), corrections) if corrections else None,
-            relaxations=looser,
-            facets=facets,
-            explain=told,
+            did_you_mean=respelt(request.q.strip(), ran.corrections) if ran.corrections else None,
+            relaxations=() if ran.fused or request.page > 1 else self._looser(session, found),
+            facets=self._facets(session, work, ran) if request.facets and not ran.words_late else (),
+            explain=self._explained(session, work, ran) if request.explain else None,
+            meta=meta_of(work, found.run, ran, found.retries, len(hits), beyond),
         )
-
-    def _question(self, work: Work, vectors: VectorSearch | None) -> Question:
-        if vectors is None:
-            return Question()
-        return self._legs.question(vectors, work.query.phrase, work.started)
-
-    def _ran(self, session: Any, work: Work, question: Question) -> tuple[Ran, Mapping[str, str]]:
-        """Both legs, fused, and what was perhaps meant."""
-        request, scope = work.request, work.reach.scope
-        found = self._legs.start(session, question, scope, request.locale, WINDOW)
-        words, query, corrections = self._words.ask(session, work.query, scope, request.locale)
-        leg = self._demanded(session, query, found())
-        weight = WORD_SHARE * words.known_idf_mass
-        fused = _fused(words, leg.passages, weight)
-        return Ran(query, scope, request.locale, words, leg, fused, weight), corrections
 
     def _hits(self, session: Any, work: Work, ran: Ran, shown: Sequence[Fused]) -> tuple[SearchHit, ...]:
         by_key = {(hit.entity, hit.record_id): hit for hit in ran.leg.passages}
@@ -212,7 +181,14 @@ class Search:
 
     def _explained(self, session: Any, work: Work, ran: Ran) -> Mapping[str, Any]:
         everything = self._scope(work.actor, replace(work.request, entities=()))
-        return explained(self._engine, session, ran, everything, work.reach.scores)
+        return explained(self._engine, session, ran, everything, work.reach.scores, work.reach.wide)
+
+    def _looser(self, session: Any, found: Outcome) -> tuple[Relaxation, ...]:
+        """Looser questions for an empty page; none while the words are late anyhow."""
+        if found.ran.words_late:
+            return ()
+        everything = self._scope(found.work.actor, replace(found.work.request, entities=()))
+        return relaxations(self._engine, session, found.work, everything, found.run.budget)
 
     def why(self, actor: Actor, request: SearchRequest, entity: str, record_id: int) -> Why:
         """What becomes of one record that the actor may see in this search (`search-measured.md` 11).
@@ -220,32 +196,29 @@ class Search:
         Raises :class:`NotFound` for a record that is not there or that they may not see, which is the same to them;
         otherwise as :meth:`search`.
         """
-        started = self._clock.monotonic()
-        work = self._work(actor, request, started)
+        work = self._work(actor, request)
         tree = self._scope(actor, replace(request, entities=(entity,)))[entity]
-        for vectors in (work.strategy.vectors, work.strategy.vectors):
-            try:
-                return self._why(work, vectors, (entity, record_id), tree)
-            except ServingChanged:
-                continue
-        return self._why(changed(work), None, (entity, record_id), tree)
 
-    def _why(self, work: Work, vectors: VectorSearch | None, key: Key, tree: Filter | None) -> Why:
+        def show(session: Any, found: Outcome) -> Why:
+            return self._why(session, found, (entity, record_id), tree)
+
+        return self._finder.find(work, show)
+
+    def _why(self, session: Any, found: Outcome, key: Key, tree: Filter | None) -> Why:
         entity, record_id = key
-        question = self._question(work, vectors)
-        with self._units("REPEATABLE READ") as unit:
-            session = unit.session
-            row = facts(session, self._registry.get(entity), [record_id], tree).get(record_id)
-            if row is None or row.deleted:
-                raise NotFound("record.not_found")
-            ran, _ = self._ran(session, work, question)
-            documents = self._engine.documents(session, [key], {entity: tree})
-            locales = tuple(one.locale for one in documents)
-            place = next((at for at, one in enumerate(ran.fused, start=1) if one.key == key), None)
-            only = Group("and", (*([tree] if tree else []), Condition("id", "=", record_id)))
-            because = reason(
-                self._engine, session, ran, {entity: only}, locales, entity, place is not None and bool(locales)
-            )
+        row = facts(session, self._registry.get(entity), [record_id], tree).get(record_id)
+        if row is None or row.deleted:
+            raise NotFound("record.not_found")
+        ran, strategy = found.ran, found.work.strategy
+        documents = self._engine.documents(session, [key], {entity: tree})
+        locales = tuple(one.locale for one in documents)
+        place = next((at for at, one in enumerate(ran.fused, start=1) if one.key == key), None)
+        only = Group("and", (*([tree] if tree else []), Condition("id", "=", record_id)))
+        because = reason(
+            self._engine, session, ran, {entity: only}, locales, entity, place is not None and bool(locales)
+        )
+        if locales and found.work.reach.wide is not None and not self._inside(session, ran, key):
+            because = "only_filter"
         one = ran.fused[place - 1] if place else None
         return Why(
             entity=entity,
@@ -255,52 +228,16 @@ class Search:
             words_rank=one.words_rank if one else None,
             vector_rank=one.vector_rank if one else None,
             vector_ran=ran.leg.ran,
-            vector_off=None if ran.leg.ran else ran.leg.disabled or work.strategy.degraded_reason or ran.leg.degraded,
+            vector_off=None if ran.leg.ran else ran.leg.disabled or strategy.degraded_reason or ran.leg.degraded,
             locales=locales,
         )
 
-    def _looser(self, session: Any, work: Work) -> tuple[Relaxation, ...]:
-        everything = self._scope(work.actor, replace(work.request, entities=()))
-        return relaxations(self._engine, session, work, everything)
-
-    def _demanded(self, session: Any, query: ParsedQuery, leg: VectorLeg) -> VectorLeg:
-        """What the question demands by name holds for what its meaning finds, too."""
-        if not query.demands or not leg.passages:
-            return leg
-        kept = self._engine.satisfying(session, query, [(hit.entity, hit.record_id) for hit in leg.passages])
-        return replace(leg, passages=tuple(hit for hit in leg.passages if (hit.entity, hit.record_id) in kept))
-
-    def _meta(self, work: Work, words: KeywordLeg, leg: VectorLeg, model: str | None) -> SearchMeta:
-        return SearchMeta(
-            mode=work.request.mode,
-            mode_applied=work.strategy.mode_applied,
-            cost=work.request.cost,
-            strategies=("keyword", "vector") if leg.ran else ("keyword",),
-            degraded_reason=work.strategy.degraded_reason or leg.degraded or words.degraded,
-            vector_disabled=leg.disabled,
-            model=model,
-            took_ms=round((self._clock.monotonic() - work.started) * 1000, 1),
-            window=WINDOW,
-            words=len(words.hits),
-            vector=len(leg.passages),
-            note=words.note,
-            matching=_matching(work.query),
-            corrected=any(one.locale is None for one in work.query.alternatives),
-        )
-
-
-def _matching(query: ParsedQuery) -> Mapping[str, Any]:
-    if query.analysis is None or query.rules is None:
-        return {}
-    return described(query.analysis, query.rules, query.counts())
-
-
-def _fused(words: KeywordLeg, passages: Sequence[PassageHit], weight: float) -> list[Fused]:
-    return fuse(
-        [Scored(hit.key, hit.score, hit.named) for hit in words.hits],
-        [Scored((hit.entity, hit.record_id), hit.similarity) for hit in passages],
-        weight,
-    )
+    def _inside(self, session: Any, ran: Ran, key: Key) -> bool:
+        """Whether a record passes what the search was narrowed to; of another kind it fails by that already."""
+        entity, record_id = key
+        if entity not in ran.scope:
+            return True
+        return record_id in facts(session, self._registry.get(entity), [record_id], ran.scope[entity])
 
 
 def texts_of(entity: Entity) -> frozenset[str]:

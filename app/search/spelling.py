@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from app.search.matching import Alternative, ParsedQuery, words_of
+from app.core.locale import LOCALES
+from app.search.matching import Alternative, ParsedQuery, has_no_spaces, words_of
 from app.search.tolerance import SHORTEST_WORD
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzàèéìòù"
 LONGEST = 30
 """A longer word is not corrected: there are too many strings beside it."""
 GROUPS_LIMIT = 200
+SHORTEST_OFFERED = 3
 
 
 def beside(word: str) -> frozenset[str]:
@@ -26,6 +28,21 @@ def beside(word: str) -> frozenset[str]:
     replaced = (before + letter + after[1:] for before, after in cuts if after for letter in LETTERS)
     inserted = (before + letter + after for before, after in cuts for letter in LETTERS)
     return frozenset({*deleted, *swapped, *replaced, *inserted}) - {word}
+
+
+def offered_words(text: str) -> set[str]:
+    """The words of a text that may be suggested: letters of a script with spaces, neither very short nor very long."""
+    return {word for word in words_of(text) if _may_be_offered(word)}
+
+
+def _may_be_offered(word: str) -> bool:
+    return SHORTEST_OFFERED <= len(word) <= LONGEST and word.isalpha() and not has_no_spaces(word)
+
+
+def begun_word(typed: str) -> str:
+    """The word that is being typed: the last one, unless something that ends it follows; else empty."""
+    words = list(words_of(typed))
+    return words[-1] if words and typed[-1:].isalnum() else ""
 
 
 def correctable(query: ParsedQuery) -> tuple[str, ...]:
@@ -60,6 +77,18 @@ def _respelt(piece: str, corrections: Mapping[str, str]) -> str:
         if at >= 0:
             return piece[:at] + word + piece[at + len(typed) :]
     return piece
+
+
+def with_beginning(query: ParsedQuery) -> ParsedQuery:
+    """A question of one word with all words that begin so beside it (`seed-facts.md` 5.5), unless it is to be strict.
+
+    What has the word itself has the beginning too, and so comes first.
+    """
+    strict = query.rules is not None and query.rules.effective == "strict"
+    if len(query.terms) != 1 or query.identifiers or query.demands or strict or not correctable(query):
+        return query
+    more = tuple(Alternative(0, query.terms[0].text, locale, prefix=True) for locale in LOCALES)
+    return replace(query, alternatives=(*query.alternatives, *more))
 
 
 def read_groups(setting: str) -> tuple[tuple[str, ...], ...]:

@@ -6,60 +6,120 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from app.core.clock import Clock
 from app.core.contracts.actor import Actor
 from app.core.contracts.conditions import Filter
+from app.core.contracts.planning import Plan
 from app.core.contracts.strategy import SearchStrategy
 from app.core.registry import Entity
 from app.search.answer import Change, Relaxation, SearchRequest
-from app.search.engines.ports import Scope, SearchEngine
+from app.search.budget import LEGS_UNTIL, Budget
+from app.search.engines.ports import LegFailed, Scope, SearchEngine
 from app.search.matching import ParsedQuery, parse_query
-from app.search.words import Synonyms
+from app.search.options import Options
+from app.search.plan import capable, rule_plan
+from app.search.profile import Tuning
+from app.search.reasons import Notes
+from app.search.stopwatch import Stopwatch
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What the actor may find and be told: each entity's row filter and readable fields, and raw similarities."""
+    """What the actor may find and be told: each entity's row filter and readable fields, and raw similarities.
+
+    ``wide`` is the scope without what the request narrows it to, None where it does not.
+    """
 
     scope: Mapping[str, Filter | None]
     readable: Mapping[str, frozenset[str]]
     scores: bool
+    wide: Mapping[str, Filter | None] | None = None
 
 
-BUDGET_MS = 1500
-"""What a balanced search may take (`search-measured.md` 8)."""
+def _no_model(session: Any) -> str | None:
+    return None
+
+
+def _unmeasured(model: str) -> tuple[float, float] | None:
+    return None
 
 
 @dataclass(frozen=True)
 class Defaults:
-    """What search reads of the settings and of the serving model, in the search's own session.
+    """What search reads of the settings (all at once) and of the serving model, in the search's own session.
 
-    ``budget_ms`` are the milliseconds that a search with vectors may take, ``synonyms`` each locale's groups of words;
-    ``deep_allowed`` counts a deep search of a person and says whether it may be one.
+    ``deep_allowed`` counts a deep search of a person and says whether it is within that many a minute; ``calibration``
+    gives noise and span of a model's cosines (`search-measured.md` 6), None where nobody measured them.
     """
 
-    page_size: Callable[[Any], int]
-    model: Callable[[Any], str | None]
-    budget_ms: Callable[[Any], int] = lambda session: BUDGET_MS
-    synonyms: Callable[[Any], Synonyms] = lambda session: {}
-    deep_allowed: Callable[[Any, Actor], bool] = lambda session, actor: True
+    options: Callable[[Any], Options] = lambda session: Options()
+    model: Callable[[Any], str | None] = _no_model
+    deep_allowed: Callable[[Actor, int], bool] = lambda actor, limit: True
+    calibration: Callable[[str], tuple[float, float] | None] = _unmeasured
+
+
+@dataclass(frozen=True)
+class Run:
+    """How one search is carried out. ``query`` is what the words are looked for by, ``wording`` what is embedded.
+
+    ``disabled``: why vectors may not be used, although the strategy has them.
+    """
+
+    options: Options
+    budget: Budget
+    plan: Plan
+    query: ParsedQuery
+    wording: str
+    disabled: str | None = None
 
 
 @dataclass(frozen=True)
 class Work:
-    """One search under way; ``started`` is the clock's monotonic time."""
+    """One search under way. ``run`` None: the settings are not read yet, since words need no unit of their own."""
 
     actor: Actor
     request: SearchRequest
     reach: Reach
     query: ParsedQuery
     strategy: SearchStrategy
+    notes: Notes
+    watch: Stopwatch
     started: float
+    run: Run | None = None
+
+    @property
+    def may_be_deep(self) -> bool:
+        return self.request.cost == "deep" and self.request.mode != "basic"
+
+    @property
+    def asks_ahead(self) -> bool:
+        """Whether the settings are needed before the search's own snapshot is opened."""
+        strategy = self.strategy
+        asked = (strategy.vectors, strategy.planner, strategy.intent, strategy.reranker)
+        return self.may_be_deep or any(one is not None for one in asked)
+
+
+def ruled(work: Work, options: Options, clock: Clock, tuning: Tuning, disabled: str | None = None) -> Run:
+    """The run of the rules: the settings' plan, tuned where that is on, without what the strategy has not got."""
+    budget = Budget(clock, options.budgets[work.strategy.mode_applied], work.started)
+    plan = rule_plan(options)
+    plan = fitting(work, plan, options, tuning, disabled)
+    work.watch.told = options.timings
+    return Run(options, budget, plan, work.query, work.query.phrase, disabled)
+
+
+def fitting(work: Work, plan: Plan, options: Options, tuning: Tuning, disabled: str | None) -> Plan:
+    """A plan as it can be carried out: first what there is, then the committed parameters for this class."""
+    plan = capable(plan, work.strategy.vectors is not None and disabled is None)
+    return tuning(plan, work.query.analysis) if options.tuned else plan
 
 
 def changed(work: Work) -> Work:
     """The serving model changed twice: words alone, and why."""
     strategy = work.strategy
-    return replace(work, strategy=replace(strategy, degraded_reason=strategy.degraded_reason or "serving_changed"))
+    reason = strategy.degraded_reason or "serving_changed"
+    run = work.run and replace(work.run, plan=capable(work.run.plan, vectors=False))
+    return replace(work, run=run, strategy=replace(strategy, vectors=None, degraded_reason=reason))
 
 
 def facet_fields(entity: Entity, readable: Collection[str]) -> tuple[str, ...]:
@@ -71,17 +131,32 @@ def facet_fields(entity: Entity, readable: Collection[str]) -> tuple[str, ...]:
     )
 
 
-def relaxations(engine: SearchEngine, session: Any, work: Work, everything: Scope) -> tuple[Relaxation, ...]:
-    """What would have hits, for an empty page (`search-measured.md` 11); only within what the actor may see."""
+def relaxations(
+    engine: SearchEngine, session: Any, work: Work, everything: Scope, budget: Budget
+) -> tuple[Relaxation, ...]:
+    """What would have hits, for an empty page (`search-measured.md` 11); only within what the actor may see.
+
+    As many as the budget allows: an empty page is not made late by advice.
+    """
     query, scope, locale = work.query, work.reach.scope, work.request.locale
     asked: list[tuple[Change, ParsedQuery, Scope, str | None]] = []
     if work.request.entities:
         asked.append(("entity", query, everything, locale))
+    if work.reach.wide is not None:
+        asked.append(("only", query, work.reach.wide, locale))
     if locale:
         asked.append(("locale", query, scope, None))
     if query.filtered:
         asked.append(("matching", query.without_rules(), scope, locale))
     if query.demands:
         asked.append(("demands", parse_query(query.phrase), scope, locale))
-    found = ((change, engine.keyword(session, looser, where, code, 1).total) for change, looser, where, code in asked)
-    return tuple(Relaxation(change, total) for change, total in found if total)
+    found = []
+    for change, looser, where, code in asked:
+        if budget.spent(LEGS_UNTIL):
+            break
+        try:
+            total = engine.keyword(session, looser, where, code, 1, budget.left(LEGS_UNTIL)).total
+        except LegFailed:
+            break
+        found += [Relaxation(change, total)] if total else []
+    return tuple(found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 from apiflask import APIFlask
 
@@ -72,6 +74,49 @@ def test_entities_as_a_list_and_pages(api: Api, ticket: int) -> None:
 def test_no_question_is_a_failure(api: Api, ticket: int, question: str) -> None:
     assert api.get(f"/api/v1/search?q=a{question}").status_code in (200, 422)
     assert api.get(f"/api/v1/search?q={question}").status_code in (200, 422)
+
+
+ODD = {
+    "4,000 characters": "printer " * 500,
+    "4,000 letters": "x" * 4000,
+    "a thousand words": " ".join(f"w{number}" for number in range(700)),
+    "control characters": "prin\x01ter\x0b\x1f\x7f",
+    "line ends": "printer\r\n\u2028fire",
+    "a null": "printer\x00fire",
+    "an open quote": '"printer on',
+    "open quotes": '"" " """printer',
+    "a lone plus": "+ - * +",
+    "operators": "printer & ! | ( ) <-> :* \\ '",
+    "stop words": "the of and il la",
+    "a demanded stop word": "+the +of",
+    "punctuation": "?!…;:()[]{}",
+    "emoji": "🚀🔥 👩‍👩‍👧‍👦",
+    "right to left": "\u202eطابعة الطابق الثاني\u202c",
+    "hebrew": "מדפסת בקומה",
+    "chinese": "打印机着火了",
+    "japanese": "プリンターが燃えている",
+    "korean": "프린터 화재",
+    "combining marks": "p" + "\u0301" * 300,
+    "sql": "'; drop table users; --",
+    "a lone surrogate": "\ud800printer",
+    "everything excluded": "-printer -fire",
+}
+
+
+@pytest.mark.parametrize("how", ["cost=fast", "cost=balanced&matching=strict", "cost=deep&matching=tolerant&retries=2"])
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_question_gets_an_answer(api: Api, ticket: int, name: str, how: str) -> None:
+    asked = quote(ODD[name], safe="", errors="surrogatepass")
+    answer = api.get(f"/api/v1/search?q={asked}&{how}&facets=1&explain=1")
+    assert answer.status_code == 200, answer.json
+    assert answer.json["meta"]["search"]["degraded_reason"] in (None, "deep_unavailable", "vectors_unavailable")
+    assert answer.json["meta"]["total"] == len(answer.json["data"])
+
+
+def test_a_question_that_is_too_long_or_blank_is_refused(api: Api) -> None:
+    for question in ("x" * 4001, "%20", "%0A%09"):
+        answer = api.get(f"/api/v1/search?q={question}")
+        assert (answer.status_code, answer.json["errors"][0]["path"]) == (422, "q")
 
 
 def test_who_may_ask(app: APIFlask, people: People, ticket: int) -> None:

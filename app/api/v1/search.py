@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 blueprint = APIBlueprint("search_api", __name__, url_prefix="/api/v1")
 
 LOOKED = ("q", "entity", "locale", "mode", "cost", "matching")
+SEVERAL = ("entity", "only")
+"""May be repeated."""
 ASKED = (*LOOKED, "retries", "page", "size", "facets", "explain")
 
 
@@ -30,11 +32,14 @@ ASKED = (*LOOKED, "retries", "page", "size", "facets", "explain")
 def search() -> ResponseReturnValue:
     """One page of hits, and in ``meta`` what was counted and how the answer came about.
 
-    ``entity`` may be repeated or hold several names with commas. ``meta.total`` counts what the words match in the
+    ``entity`` may be repeated or hold several names with commas; ``only`` narrows by a declared field
+    (``sao.tickets.status:open``) and may be repeated. ``meta.total`` counts what the words match in the
     caller's scope, at least so many where ``meta.total_relation`` is ``gte``; the vector leg adds nothing to it.
     """
     service = container().search
-    found = service.search(actor(), service.request(entities=request.args.getlist("entity"), **_asked(ASKED)))
+    found = service.search(
+        actor(), service.request(entities=_several("entity"), only=_several("only"), **_asked(ASKED))
+    )
     return {"data": [_hit(hit) for hit in found.hits], "meta": _meta(found)}
 
 
@@ -49,7 +54,7 @@ def why() -> ResponseReturnValue:
     service = container().search
     asked = _asked((*LOOKED, "id", "among"))
     entity, record_id = request.args.get("entity", ""), _id(asked.pop("id"))
-    wanted = service.request(entities=(asked.pop("among") or "",), **asked)
+    wanted = service.request(entities=(asked.pop("among") or "",), only=_several("only"), **asked)
     return {"data": service.why(actor(), wanted, entity, record_id).as_json()}
 
 
@@ -90,13 +95,17 @@ def _asked(names: Sequence[str]) -> dict[str, str | None]:
     """The single values; an unknown or repeated one is refused, so that no filter is lost silently."""
     problems = []
     for name, values in request.args.lists():
-        if name not in names:
+        if name not in names and name not in SEVERAL:
             problems.append(Invalid("input.unknown_field", path=name[:100], field=name[:100]))
-        elif len(values) > 1 and name != "entity":
+        elif len(values) > 1 and name not in SEVERAL:
             problems.append(Invalid("input.repeated", path=name, field=name))
     if problems:
         raise Invalid("input.invalid", fields=problems)
-    return {name: request.args.get(name) for name in names if name != "entity"}
+    return {name: request.args.get(name) for name in names if name not in SEVERAL}
+
+
+def _several(name: str) -> Sequence[str]:
+    return request.args.getlist(name)
 
 
 def _hit(hit: SearchHit) -> dict[str, object]:

@@ -12,7 +12,11 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Document:
-    """The searchable text of one record in one locale (cleaned and capped by `core/documents/text.py` when stored)."""
+    """The searchable text of one record in one locale (cleaned and capped by `core/documents/text.py` when stored).
+
+    ``parts`` says where passages must begin, when the author of the text knows: offsets in the cleaned ``body``, in
+    order, each with the headings that it stands under. None: the embedder cuts as it sees fit.
+    """
 
     entity: str
     record_id: int
@@ -20,6 +24,7 @@ class Document:
     title: str
     body: str
     revision: int
+    parts: tuple[tuple[int, str], ...] = ()
 
 
 class WordColumns(Protocol):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from app.core.contracts.planning import IntentParser, Planner
+from app.core.contracts.rerank import Reranker
 from app.core.contracts.vectors import VectorSearch
 
 Mode = Literal["auto", "basic", "orchestrated"]
@@ -19,11 +21,19 @@ Matching = Literal["strict", "balanced", "tolerant", "auto"]
 
 @dataclass(frozen=True)
 class SearchStrategy:
-    """The components of one search. ``vectors`` None: words only. ``degraded_reason`` says why less than asked."""
+    """The components of one search. ``vectors`` None: words only. ``degraded_reason`` says why less than asked.
+
+    ``planner`` and ``intent`` None: rules. ``reranker`` None: the heuristic one, where a plan asks for any.
+    ``max_retries`` limits how often a poor answer is looked for again.
+    """
 
     mode_applied: Cost
     vectors: VectorSearch | None
     degraded_reason: str | None = None
+    planner: Planner | None = None
+    intent: IntentParser | None = None
+    reranker: Reranker | None = None
+    max_retries: int = 0
 
 
 class SearchStrategyResolver(Protocol):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,20 @@ import pytest
 from sqlalchemy import text
 
 from app.container import Container
+from app.core.clock import Clock
+from app.core.contracts.actor import Actor
+from app.core.contracts.chat import ChatModel
 from app.core.contracts.documents import Document
+from app.core.contracts.rerank import Reranker
 from app.core.contracts.vectors import PassageHit, QueryVector, VectorSearch
 from app.core.unit import Units
 from app.embeddings.profiles import Profile
 from app.embeddings.query import VectorQueries
+from app.search.answer import COSTS
 from app.search.engines.schema import RowFilters
+from app.search.intent import ModelIntent
+from app.search.options import Options
+from app.search.plan import ModelPlanner
 from app.search.service import Search
 from app.search.work import Defaults
 from tests.fakes.clock import FakeClock
@@ -44,6 +53,19 @@ class FakeServers:
         if self.failure:
             raise self.failure
         return type("Embedded", (), {"vectors": np.array([self.vector], dtype=np.float32)})()
+
+
+@dataclass
+class StageParts:
+    """What a search of the stage is given beside vectors: language models for intent and plan, and all the rest."""
+
+    intent: ChatModel | None = None
+    planner: ChatModel | None = None
+    reranker: Reranker | None = None
+    engine: Any = None
+    clock: Clock = field(default_factory=FakeClock)
+    deep_allowed: Callable[[Actor, int], bool] = lambda actor, limit: True
+    calibration: tuple[float, float] | None = None
 
 
 class Stage:
@@ -121,16 +143,29 @@ class Stage:
                 unit.session, query, {CONTENTS: None} if scope is None else scope, locale, window
             )
 
-    def search(self, vectors: VectorSearch | None = None, budget_ms: int = 60_000) -> Search:
-        """A search with a budget that a busy machine keeps, too."""
+    def search(
+        self,
+        vectors: VectorSearch | None = None,
+        budget_ms: int = 60_000,
+        with_parts: StageParts | None = None,
+        **options: Any,
+    ) -> Search:
+        """A search with a budget that a busy machine keeps, too, and other ``options`` in place of the settings."""
         from app.embeddings.query import serving_model
         from app.embeddings.strategy import VectorResolver
         from app.search.resolver import LexicalResolver
 
-        parts = self.container
-        resolver = VectorResolver(LexicalResolver(), vectors or self.vectors)
-        defaults = Defaults(lambda session: 20, serving_model, lambda session: budget_ms)
-        return Search(parts.units, parts.registry, parts.word_engine, resolver, FakeClock(), defaults)
+        console, given = self.container, with_parts or StageParts()
+        models = (
+            (ModelIntent(given.intent, given.clock), ModelPlanner(given.planner, given.clock))
+            if given.intent and given.planner
+            else (None, None)
+        )
+        resolver = VectorResolver(LexicalResolver(), vectors or self.vectors, *models, given.reranker)
+        chosen = Options(**{"budgets": dict.fromkeys(COSTS, budget_ms), **options})
+        defaults = Defaults(lambda session: chosen, serving_model, given.deep_allowed, lambda model: given.calibration)
+        engine = given.engine or console.word_engine
+        return Search(console.units, console.registry, engine, resolver, given.clock, defaults)
 
 
 @pytest.fixture

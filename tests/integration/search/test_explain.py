@@ -18,6 +18,7 @@ from app.core.errors import Forbidden, NotFound
 from app.core.settings.schema import DEEP_PER_MINUTE
 from app.search.answer import SearchRequest
 from tests.fakes.queue import RecordingQueue
+from tests.fixtures.patience import patient
 from tests.integration.search.conftest import CONTENTS, Stage
 
 TICKETS = "sao.tickets"
@@ -189,7 +190,7 @@ def counter(redis_url: str) -> Iterator[str]:
 
 
 def test_deep_searches_are_counted_for_each_person(config: Config, made: dict[str, int], counter: str) -> None:
-    parts = build_container(config.model_copy(update={"redis_url": counter}), queue=RecordingQueue())
+    parts = patient(build_container(config.model_copy(update={"redis_url": counter}), queue=RecordingQueue()))
     with parts.units() as unit:
         parts.settings.write_system(unit, DEEP_PER_MINUTE, 2)
     reasons = [ask(parts, "printer", READER, cost="deep").meta.degraded_reason for _ in range(3)]

@@ -16,7 +16,9 @@ from app.core.contracts.conditions import Condition
 from app.core.errors import Forbidden, NotFound
 from app.core.registry import Entity
 from app.documentation.models import DocumentationPage, DocumentationText
+from app.search.answer import COSTS
 from app.search.engines.ports import FoundDocument, Key, KeywordHit, KeywordLeg, Scope
+from app.search.options import Options
 from app.search.resolver import LexicalResolver
 from app.search.service import Search, texts_of
 from app.search.work import Defaults
@@ -82,10 +84,13 @@ class Behind:
         self.matching = engine.matching
         self.satisfying = engine.satisfying
         self.corrections = engine.corrections
+        self.coverage = engine.coverage
         self.facets = engine.facets
         self.found = hits
 
-    def keyword(self, session: Any, query: Any, scope: Scope, locale: str | None, window: int) -> KeywordLeg:
+    def keyword(
+        self, session: Any, query: Any, scope: Scope, locale: str | None, window: int, seconds: float | None = None
+    ) -> KeywordLeg:
         return KeywordLeg([KeywordHit(entity, record, "en", 1.0) for entity, record in self.found], 9, 1.0)
 
     def documents(self, session: Any, keys: Sequence[Key], scope: Scope) -> Sequence[FoundDocument]:
@@ -97,7 +102,7 @@ def test_what_an_engine_should_not_have_found_is_dropped_when_it_is_loaded(
 ) -> None:
     keys = [(CONTENTS, made["news"]), (CONTENTS, made["policy"]), (CONTENTS, 99)]
     engine = Behind(keys, container.word_engine)
-    defaults = Defaults(lambda session: 20, lambda session: None)
+    defaults = Defaults(lambda session: Options(budgets=dict.fromkeys(COSTS, 60_000)))
     search = Search(container.units, container.registry, engine, LexicalResolver(), FakeClock(), defaults)
     found = search.search(NEWS, search.request(q="secret"))
     assert [hit.id for hit in found.hits] == [made["news"]]

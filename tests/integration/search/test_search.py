@@ -46,11 +46,11 @@ def test_words_alone_ask_no_model(stage: Stage, cost: Any, mode: Any) -> None:
     assert (found.meta.degraded_reason, found.meta.vector_disabled, found.meta.model) == (None, None, None)
 
 
-def test_deep_says_that_it_is_balanced(stage: Stage) -> None:
+def test_deep_without_a_language_model_is_fast_and_says_so(stage: Stage) -> None:
     stage.put(1, at(5), en="the printer")
     found = ask(stage, "printer", cost="deep")
-    assert (found.meta.mode_applied, found.meta.degraded_reason) == ("balanced", "deep_unavailable")
-    assert found.meta.strategies == ("keyword", "vector")
+    assert (found.meta.mode_applied, found.meta.degraded_reason) == ("fast", "deep_unavailable")
+    assert (found.meta.strategies, found.meta.cost, stage.servers.asked) == (("keyword",), "deep", [])
 
 
 @pytest.mark.parametrize(

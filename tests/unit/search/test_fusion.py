@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.search.fusion import Scored, fuse
+from app.search.fusion import Extras, Scored, fuse
 
 
 def leg(*scores: float, entity: str = "a.a") -> list[Scored]:
@@ -36,3 +36,12 @@ def test_equal_scores_say_one_and_ties_break_by_entity_and_id() -> None:
 def test_an_identifier_comes_before_everything() -> None:
     words = [Scored(("a.a", 7), 1.0, first=True), Scored(("a.a", 1), 9.0)]
     assert fuse(words, leg(0.9, 0.8), 0.1)[0].key == ("a.a", 7)
+
+
+def test_a_plan_may_add_for_ranks_and_for_agreement() -> None:
+    words, vectors = [Scored(("e", 1), 2.0), Scored(("e", 2), 1.0)], [Scored(("e", 2), 0.9), Scored(("e", 3), 0.1)]
+    plain = {one.key: one.score for one in fuse(words, vectors, 0.5)}
+    more = {one.key: one.score for one in fuse(words, vectors, 0.5, Extras(60, 0.25, 0.15))}
+    assert more[("e", 1)] == pytest.approx(plain[("e", 1)] + 0.25 / 61, abs=1e-6)
+    assert more[("e", 2)] == pytest.approx(plain[("e", 2)] + 0.25 * (1 / 62 + 1 / 61) + 0.15, abs=1e-6)
+    assert fuse(words, vectors, 0.5, Extras()) == fuse(words, vectors, 0.5)

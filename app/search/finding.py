@@ -1,0 +1,214 @@
+"""From a question to one order of records: settings, models, both legs, fusion, a second look, and another one.
+
+Models are asked with no transaction open; both legs, the page and its texts come from one REPEATABLE READ snapshot. A
+model's reranking, or a retry, lets the snapshot go meanwhile: then the page is read from a new one, and every hit is
+checked there again. When the serving model changed in between, all is asked once more from the top (`switch.md`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from app.core.clock import Clock
+from app.core.contracts.strategy import SearchStrategy, SearchStrategyResolver
+from app.core.contracts.vectors import PassageHit, ServingChanged
+from app.core.unit import Units
+from app.search.engines.ports import KeywordHit, SearchEngine
+from app.search.explain import Ran
+from app.search.fusion import Scored, extras, fuse
+from app.search.legs import Legs, Question, VectorLeg
+from app.search.matching import ParsedQuery
+from app.search.plan import capable
+from app.search.profile import Tuning
+from app.search.quality import TOP, judged, unmeasured
+from app.search.reranking import second_look, texts
+from app.search.retries import better, differently, worth_another
+from app.search.understanding import understood
+from app.search.words import WINDOW, WordLeg
+from app.search.work import Defaults, Run, Work, changed, ruled
+
+Shown = TypeVar("Shown")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a search found in the end, and how often it looked again."""
+
+    work: Work
+    run: Run
+    ran: Ran
+    retries: int = 0
+
+
+Show = Callable[[Any, Outcome], Shown]
+"""Makes of an outcome what was asked for, in a session of one snapshot."""
+
+
+class Finder:
+    """Carries searches out."""
+
+    def __init__(
+        self, units: Units, engine: SearchEngine, resolver: SearchStrategyResolver, clock: Clock, defaults: Defaults
+    ) -> None:
+        self._units = units
+        self._engine = engine
+        self._resolver = resolver
+        self._clock = clock
+        self._defaults = defaults
+        self._legs = Legs(units, clock)
+        self._words = WordLeg(engine)
+        self._tuning = Tuning()
+
+    def find(self, work: Work, show: Show[Shown]) -> Shown:
+        """What ``show`` makes of the search."""
+        work = self._ahead(work)
+        for _ in range(2):
+            try:
+                return self._once(work, show)
+            except ServingChanged:
+                work = self._guarded(work)
+        return self._once(changed(work), show)
+
+    def _ahead(self, work: Work) -> Work:
+        """The settings, the guard and the models, for a search that has more than words; with no transaction left open.
+
+        A search by words opens no unit for this.
+        """
+        if not work.asks_ahead:
+            return work
+        with self._units() as unit:
+            options = self._defaults.options(unit.session)
+            vectors = work.strategy.vectors
+            disabled = vectors.unavailable(unit.session) if vectors is not None and options.orchestration else None
+        work = replace(work, strategy=self._allowed(work, options.orchestration, options.deep_per_minute))
+        run = ruled(work, options, self._clock, self._tuning, disabled if work.strategy.vectors else None)
+        return replace(work, run=understood(work, run, self._clock, self._tuning))
+
+    def _allowed(self, work: Work, orchestration: bool, limit: int) -> SearchStrategy:
+        """What this search may use; a deep one over the person's limit is answered fast and not refused."""
+        request, strategy = work.request, work.strategy
+        if not orchestration and strategy.degraded_reason != "mode_unavailable":
+            fast = self._resolver.resolve(request.mode, "fast")
+            return replace(fast, degraded_reason="search_orchestration_disabled")
+        if work.may_be_deep and not self._defaults.deep_allowed(work.actor, limit):
+            return replace(self._resolver.resolve(request.mode, "fast"), degraded_reason="rate_limited")
+        return strategy
+
+    def _guarded(self, work: Work) -> Work:
+        """The same search under the model that serves now."""
+        vectors, run = work.strategy.vectors, work.run
+        if vectors is None or run is None:
+            return work
+        with self._units() as unit:
+            disabled = vectors.unavailable(unit.session)
+        return replace(work, run=replace(run, disabled=disabled, plan=capable(run.plan, disabled is None)))
+
+    def _once(self, work: Work, show: Show[Shown]) -> Shown:
+        question = self._question(work)
+        with self._units("REPEATABLE READ") as unit:
+            run = work.run or ruled(work, self._defaults.options(unit.session), self._clock, self._tuning)
+            ran = self._ran(unit.session, work, run, question)
+            model_reads = run.plan.rerank and work.strategy.reranker is not None
+            if not model_reads and not worth_another(work, run, ran, 0):
+                return show(unit.session, Outcome(work, run, ran))
+            read = texts(self._engine, unit.session, ran) if model_reads else ()
+        outcome = self._again(Outcome(work, run, self._reread(work, run, ran, read)))
+        with self._units("REPEATABLE READ") as unit:
+            return show(unit.session, outcome)
+
+    def _again(self, outcome: Outcome) -> Outcome:
+        """The better of a poor result and of what looking again brings, as often as that may be."""
+        while worth_another(outcome.work, outcome.run, outcome.ran, outcome.retries):
+            run = differently(outcome.work, outcome.run, outcome.ran)
+            if run is None:
+                break
+            try:
+                found = self._retried(outcome.work, run)
+            except ServingChanged:
+                break
+            outcome = replace(outcome, run=run, retries=outcome.retries + 1)
+            if better(found, outcome.ran):
+                outcome = replace(outcome, ran=found)
+        return outcome
+
+    def _retried(self, work: Work, run: Run) -> Ran:
+        question = self._question(replace(work, run=run))
+        model_reads = run.plan.rerank and work.strategy.reranker is not None
+        with self._units("REPEATABLE READ") as unit:
+            ran = self._ran(unit.session, work, run, question)
+            read = texts(self._engine, unit.session, ran) if model_reads else ()
+        return self._reread(work, run, ran, read)
+
+    def _reread(self, work: Work, run: Run, ran: Ran, read: Sequence[str]) -> Ran:
+        """The best hits as a model orders them, where there is one. Call it with no transaction open."""
+        if not read:
+            return ran
+        with work.watch.stage("ensemble"):
+            return self._judged(second_look(work, run, ran, read))
+
+    def _question(self, work: Work) -> Question:
+        """The question's vector. Call it with no transaction open."""
+        vectors, run = work.strategy.vectors, work.run
+        if vectors is None or run is None:
+            return Question()
+        if run.disabled:
+            return Question(disabled=run.disabled, degraded="vectors_unavailable")
+        if not run.plan.wants_vectors:
+            return Question()
+        with work.watch.stage("vector"):
+            return self._legs.question(vectors, run.wording, run.budget)
+
+    def _ran(self, session: Any, work: Work, run: Run, question: Question) -> Ran:
+        """Both legs, fused, and the best of them ordered by the heuristic where a plan asks for it."""
+        scope, locale, plan = work.reach.scope, work.request.locale, run.plan
+        with work.watch.stage("ensemble"):
+            found = self._legs.start(session, question, scope, locale, WINDOW)
+            words = self._words.ask(session, run.query, scope, locale, run.options.synonyms, run.budget)
+            leg = self._demanded(session, words.query, found())
+            work.notes.add(leg.degraded)
+            work.notes.add(words.leg.degraded)
+            weight = _weight(plan.words_weight, plan.vector_weight, words.leg.known_idf_mass)
+            alone = plan.shape == "vector" and bool(leg.passages)
+            hits = [hit for hit in words.leg.hits if hit.named or not alone]
+            fused = fuse(_scored_words(hits), _scored_passages(leg.passages), weight, extras(plan))
+            model = self._defaults.model(session) if leg.ran else None
+            ran = Ran(words.query, scope, locale, words.leg, leg, fused, weight, plan, words.corrections, model)
+            if plan.rerank and work.strategy.reranker is None:
+                ran = second_look(work, run, ran, texts(self._engine, session, ran))
+            model_reads = plan.rerank and work.strategy.reranker is not None
+            ran = self._covered(session, ran, max(TOP, plan.rerank_top_k) if model_reads else TOP)
+        return self._judged(ran)
+
+    def _covered(self, session: Any, ran: Ran, most: int) -> Ran:
+        """With how much of the question the best have, as many as may become the best of all."""
+        hits = unmeasured(ran, most)
+        if not hits:
+            return ran
+        shares = self._engine.coverage(session, ran.query, ran.scope, hits)
+        return replace(ran, covered={hit.key: share for hit, share in zip(hits, shares, strict=True)})
+
+    def _judged(self, ran: Ran) -> Ran:
+        calibration = self._defaults.calibration(ran.model) if ran.model else None
+        return replace(ran, quality=judged(ran, calibration))
+
+    def _demanded(self, session: Any, query: ParsedQuery, leg: VectorLeg) -> VectorLeg:
+        """What the question demands by name holds for what its meaning finds, too."""
+        if not query.demands or not leg.passages:
+            return leg
+        kept = self._engine.satisfying(session, query, [(hit.entity, hit.record_id) for hit in leg.passages])
+        return replace(leg, passages=tuple(hit for hit in leg.passages if (hit.entity, hit.record_id) in kept))
+
+
+def _weight(words: float, vector: float, known: float) -> float:
+    """The words' share: their weight times what the index knows of the question; all of it without the other weight."""
+    return words * known if vector > 0 else 1.0
+
+
+def _scored_words(hits: Sequence[KeywordHit]) -> list[Scored]:
+    return [Scored(hit.key, hit.score, hit.named) for hit in hits]
+
+
+def _scored_passages(passages: Sequence[PassageHit]) -> list[Scored]:
+    return [Scored((hit.entity, hit.record_id), hit.similarity) for hit in passages]

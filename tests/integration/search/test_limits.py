@@ -1,0 +1,105 @@
+"""How long the word leg may take in PostgreSQL, and what is left of the transaction when it took longer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from app.container import Container
+from app.core.contracts.actor import SYSTEM
+from app.core.contracts.documents import Document
+from app.search.answer import SearchRequest
+from app.search.engines.ports import LegFailed, TooSlow
+from app.search.engines.postgres_limit import limited
+from tests.integration.search.conftest import CONTENTS, Stage, StageParts
+
+TIMEOUT = "select current_setting('statement_timeout')"
+
+
+def test_a_statement_over_the_limit_leaves_no_trace(container: Container) -> None:
+    with container.units("REPEATABLE READ") as unit:
+        before = unit.session.scalar(text(TIMEOUT))
+        with limited(unit.session, 5.0):
+            assert unit.session.scalar(text(TIMEOUT)) == "5s"
+        with pytest.raises(TooSlow), limited(unit.session, 0.05):
+            unit.session.execute(text("select pg_sleep(60)"))
+        assert unit.session.scalar(text(TIMEOUT)) == before
+        assert unit.session.scalar(text("select 1")) == 1
+
+
+def test_a_refused_statement_is_no_end_of_the_transaction(container: Container) -> None:
+    with container.units("REPEATABLE READ") as unit:
+        with pytest.raises(LegFailed) as raised, limited(unit.session, 5.0):
+            unit.session.execute(text("select * from no_such_table"))
+        assert type(raised.value) is LegFailed
+        assert unit.session.scalar(text("select 1")) == 1
+
+
+def test_within_the_limit_all_is_as_before(container: Container) -> None:
+    with container.units("REPEATABLE READ") as unit:
+        before = unit.session.scalar(text(TIMEOUT))
+        for _ in range(2):
+            with limited(unit.session, 5.0):
+                assert unit.session.scalar(text("select 1")) == 1
+        assert unit.session.scalar(text(TIMEOUT)) == before
+        with limited(unit.session, None):
+            assert unit.session.scalar(text(TIMEOUT)) == before
+
+
+class Late:
+    """The word engine, whose leg with corrections is late, or whose looser questions are."""
+
+    def __init__(self, inner: Any, first: int) -> None:
+        self.inner, self.left = inner, first
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def keyword(self, *asked: Any) -> Any:
+        if not self.left:
+            raise TooSlow
+        self.left -= 1
+        return self.inner.keyword(*asked)
+
+
+def test_corrections_that_are_late_leave_what_was_typed(stage: Stage) -> None:
+    stage.put(1, (1, 0, 0, 0), en="the printer and paper")
+    search = stage.search(with_parts=StageParts(engine=Late(stage.container.word_engine, 1)))
+    found = search.search(SYSTEM, SearchRequest("paper pritner", cost="fast"))
+    assert ([hit.id for hit in found.hits], found.did_you_mean) == ([1], "paper printer")
+    assert (found.meta.degraded_reason, found.meta.strategies) == ("words_timeout", ("keyword",))
+
+
+def test_advice_for_an_empty_page_is_given_as_far_as_time_allows(stage: Stage) -> None:
+    stage.put(1, (1, 0, 0, 0), en="the printer")
+    request = SearchRequest("printer", cost="fast", locale="it", entities=(CONTENTS,))
+    whole = stage.search().search(SYSTEM, request)
+    assert [one.change for one in whole.relaxations] == ["locale"]
+    late = stage.search(with_parts=StageParts(engine=Late(stage.container.word_engine, 1))).search(SYSTEM, request)
+    assert (late.hits, late.relaxations, late.meta.degraded_reason) == ((), (), None)
+
+
+def test_nothing_more_is_asked_of_words_that_are_late(stage: Stage) -> None:
+    stage.put(1, (1, 0, 0, 0), en="the printer")
+    search = stage.search(with_parts=StageParts(engine=Late(stage.container.word_engine, 0)))
+    request = SearchRequest("printer", cost="balanced", facets=True, explain=True, locale="en")
+    found = search.search(SYSTEM, request)
+    assert [hit.id for hit in found.hits] == [1]
+    assert (found.total, found.total_relation, found.facets) == (0, "gte", ())
+    assert found.explain is not None
+    assert [leg["empty_because"] for leg in found.explain["legs"]] == ["words_timeout", None]
+    assert (found.explain["removed"], found.meta.strategies) == ({}, ("vector",))
+    empty = search.search(SYSTEM, SearchRequest("printer", cost="fast"))
+    assert (empty.hits, empty.meta.strategies, empty.meta.degraded_reason) == ((), (), "words_timeout")
+
+
+def test_a_whole_search_keeps_to_the_limit_of_a_real_statement(container: Container, stage: Stage) -> None:
+    """A lock on the table of texts: words wait for it, and the search does not."""
+    with container.units() as unit:
+        container.outbox.put(unit, CONTENTS, 1, [Document(CONTENTS, 1, "en", "Printer", "x", 1)])
+    with container.units() as unit:
+        unit.session.execute(text("lock table search_documents in access exclusive mode"))
+        found = stage.search(budget_ms=500).search(SYSTEM, SearchRequest("printer", cost="fast"))
+    assert (found.hits, found.meta.degraded_reason) == ((), "words_timeout")
