@@ -1,82 +1,40 @@
-"""The search page. With ``HX-Request`` the results alone are answered."""
+"""The search page. With ``HX-Request`` the results alone are answered, also while somebody types."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
-from flask import Blueprint, render_template, request, url_for
+from flask import Blueprint, render_template, url_for
 from flask.typing import ResponseReturnValue
 from flask_babel import format_decimal, gettext
 from flask_babel import gettext as _
 
 from app.core.errors import Invalid
 from app.core.locale import LOCALES
-from app.core.messages import N_
 from app.edge.context import actor, container, is_htmx
 from app.edge.errors import field_errors
 from app.web import search_explain
 from app.web.ai_words import name_of
 from app.web.record_words import badge, word
+from app.web.search_asked import Asked, read_asked
+from app.web.search_words import COST_LABELS, DEGRADED, DISABLED, MATCHING_LABELS, MODE_LABELS, NOTES
 
 if TYPE_CHECKING:
     from app.search.answer import SearchHit, SearchMeta, SearchRequest, SearchResponse
 
 blueprint = Blueprint("search", __name__)
 
-FIELDS = ("q", "entity", "locale", "mode", "cost", "matching", "page")
-MODE_LABELS: Mapping[str, str] = {
-    "auto": N_("Best available"),
-    "basic": N_("Words only"),
-    "orchestrated": N_("Words and meaning"),
-}
-COST_LABELS: Mapping[str, str] = {"fast": N_("Fast"), "balanced": N_("Balanced"), "deep": N_("Deep")}
-MATCHING_LABELS: Mapping[str, str] = {
-    "auto": N_("Any word, best first"),
-    "strict": N_("All words"),
-    "balanced": N_("Most words"),
-    "tolerant": N_("About half of the words"),
-}
-DEGRADED: Mapping[str, str] = {
-    "mode_unavailable": N_("Answered by words only: no embedding model is installed."),
-    "deep_unavailable": N_("Answered with balanced effort: the deep search has no model to plan with yet."),
-    "embedder_unavailable": N_("Answered by words only: the server of the embedding model does not answer."),
-    "embedder_timeout": N_("Answered by words only: the server of the embedding model was too slow."),
-    "vectors_unavailable": N_("Answered by words only: the meaning search is not available."),
-    "vector_timeout": N_("Answered by words only: the meaning search did not answer in time."),
-    "vector_failed": N_("Answered by words only: the meaning search failed. Search again."),
-    "rate_limited": N_("Answered fast: too many deep searches in this minute."),
-    "serving_changed": N_("Answered by words only: the embedding model was just being replaced. Search again."),
-}
-DISABLED: Mapping[str, str] = {
-    "disabled": N_("Answered by words only: the meaning search is switched off in the settings."),
-    "suspended": N_("Answered by words only: the meaning search is suspended."),
-    "switching": N_("Answered by words only: the meaning search is rebuilding for another model."),
-    "dimension_mismatch": N_("Answered by words only: the stored vectors do not fit the model in use."),
-    "no_vectors": N_("Answered by words only: no text has been embedded with the model in use yet."),
-}
-NOTES: Mapping[str, str] = {
-    "no_terms": N_("The question has no word that can be looked for."),
-    "title_only": N_("The question has only very common words; titles that contain it were looked for."),
-    "beyond_window": N_("There are no more results than the pages before. Narrow the search with a filter."),
-}
-
 
 @blueprint.get("/search")
 def index() -> ResponseReturnValue:
     """The form, and the results when something is asked."""
-    asked = {name: request.args.get(name, "") for name in FIELDS}
+    asked = read_asked()
     errors: dict[str, str] = {}
     results = None
-    service = container().search
     if asked["q"].strip():
         try:
-            single = {name: value for name, value in asked.items() if name != "entity"}
-            explain = request.args.get("explain", "")
-            wanted = service.request(entities=(asked["entity"],), **single, facets="true", explain=explain)
-            results = _results(wanted, service.search(actor(), wanted), asked)
-            results["sought"] = search_explain.sought(wanted)
+            results = _found(asked)
         except Invalid as refusal:
             errors = field_errors(refusal)
     status = 422 if errors else 200
@@ -85,18 +43,23 @@ def index() -> ResponseReturnValue:
     return render_template("search/index.html", form=_form(asked, errors), results=results), status
 
 
-def _searchable() -> tuple[str, ...]:
-    return container().search.entities(actor())
+def _found(asked: Asked) -> dict[str, object]:
+    service = container().search
+    single = {name: value for name, value in asked.values.items() if name != "entity"}
+    wanted = service.request(entities=(asked["entity"],), only=asked.only, facets="true", **single)
+    results = _results(wanted, service.search(actor(), wanted), asked)
+    return {**results, "sought": search_explain.sought(wanted)}
 
 
-def _form(asked: Mapping[str, str], errors: Mapping[str, str]) -> dict[str, object]:
+def _form(asked: Asked, errors: Mapping[str, str]) -> dict[str, object]:
     registry = container().registry
     names = container().search.entities(actor())
     return {
-        **asked,
+        **asked.values,
         "mode": asked["mode"] or "auto",
         "cost": asked["cost"] or "balanced",
         "matching": asked["matching"] or "auto",
+        "hidden": [("only", value) for value in asked.only] + ([("explain", "true")] if asked["explain"] else []),
         "entities": [("", _("Everything")), *((name, gettext(registry.get(name).label_plural)) for name in names)],
         "locales_options": [("", _("All languages")), *((code, word(code)) for code in LOCALES)],
         "modes": [(mode, gettext(MODE_LABELS[mode])) for mode in MODE_LABELS],
@@ -106,8 +69,7 @@ def _form(asked: Mapping[str, str], errors: Mapping[str, str]) -> dict[str, obje
     }
 
 
-def _results(wanted: SearchRequest, found: SearchResponse, asked: Mapping[str, str]) -> dict[str, object]:
-    first = (found.page - 1) * found.size + 1
+def _results(wanted: SearchRequest, found: SearchResponse, asked: Asked) -> dict[str, object]:
     by_meaning = "vector" in found.meta.strategies
     return {
         "q": wanted.q.strip(),
@@ -120,21 +82,39 @@ def _results(wanted: SearchRequest, found: SearchResponse, asked: Mapping[str, s
         "by_meaning": by_meaning,
         "model": _model(found.meta.model),
         "hits": [_hit(hit) for hit in found.hits],
-        "page": {
-            "first": first,
-            "last": first + len(found.hits) - 1,
-            "total": None if by_meaning else found.total,
-            "previous_href": _address(asked, page=found.page - 1) if found.page > 1 else None,
-            "next_href": _address(asked, page=found.page + 1) if found.page < found.pages else None,
-        },
+        "page": _page(found, asked, by_meaning),
+        "window": found.meta.window if _is_last(found) else None,
         "suggestions": _relaxations(asked, found) + _suggestions(asked),
         "did_you_mean": _did_you_mean(asked, found),
-        "facets": search_explain.facets(found, lambda **changed: _address(asked, **changed)),
+        "facets": search_explain.facets(found, asked),
+        "chips": search_explain.chips(asked),
         "explain": search_explain.explained(found),
-        "explain_href": _address(asked, explain="true"),
-        "asked": {name: value for name, value in asked.items() if value and name != "page"},
+        "explain_href": asked.address(explain="true") + "#explain",
+        "close_href": asked.address(explain=""),
+        "hidden": asked.hidden(),
         "entities": [(name, gettext(container().registry.get(name).label)) for name in _searchable()],
     }
+
+
+def _searchable() -> tuple[str, ...]:
+    return container().search.entities(actor())
+
+
+def _page(found: SearchResponse, asked: Asked, by_meaning: bool) -> dict[str, object]:
+    first = (found.page - 1) * found.size + 1
+    return {
+        "first": first,
+        "last": first + len(found.hits) - 1,
+        "total": None if by_meaning or found.total_relation == "gte" else found.total,
+        "previous_href": asked.address(page=found.page - 1) if found.page > 1 else None,
+        "next_href": asked.address(page=found.page + 1) if found.page < found.pages else None,
+    }
+
+
+def _is_last(found: SearchResponse) -> bool:
+    """The last page of a window that was full: there is more, and no page shows it."""
+    full = max(found.meta.words, found.meta.vector) >= found.meta.window
+    return full and bool(found.hits) and found.page >= found.pages
 
 
 def _degraded(meta: SearchMeta) -> str | None:
@@ -147,7 +127,12 @@ def _degraded(meta: SearchMeta) -> str | None:
 
 def _reason_page(meta: SearchMeta) -> str | None:
     """Where the reason is shown, for those who may see it."""
-    return "/settings/ai" if meta.vector_disabled and actor().may("settings.select") else None
+    if not actor().may("settings.select"):
+        return None
+    if meta.vector_disabled:
+        return "/settings/ai"
+    of_engine = meta.degraded_reason in ("engine_unavailable", "engine_timeout", "words_timeout")
+    return url_for("search_health.index") if of_engine else None
 
 
 def _hit(hit: SearchHit) -> dict[str, object]:
@@ -161,20 +146,8 @@ def _hit(hit: SearchHit) -> dict[str, object]:
         "status": badge(hit.status) if hit.status else None,
         "updated_at": hit.updated_at,
         "snippet": hit.snippet,
-        "why": _why(hit),
+        "why": search_explain.why(hit),
     }
-
-
-def _why(hit: SearchHit) -> list[dict[str, str]]:
-    nowhere = _("not among the first 200")
-    why = [
-        {"label": _("Place by words"), "value": str(hit.words_rank or nowhere)},
-        {"label": _("Place by meaning"), "value": str(hit.vector_rank or nowhere)},
-        {"label": _("Score of both"), "value": format_decimal(hit.score)},
-    ]
-    if hit.similarity is not None:
-        why.append({"label": _("Similarity of the best passage"), "value": format_decimal(hit.similarity)})
-    return why
 
 
 def _page_of(hit: SearchHit) -> str:
@@ -184,41 +157,37 @@ def _page_of(hit: SearchHit) -> str:
     return url_for("records.detail", name=hit.entity, record_id=hit.id)
 
 
-def _relaxations(asked: Mapping[str, str], found: SearchResponse) -> list[dict[str, str]]:
+def _relaxations(asked: Asked, found: SearchResponse) -> list[dict[str, str]]:
     """Looser searches that do have hits, and how many (`search-measured.md` 11)."""
     offers = {
-        "entity": (_("Look in everything"), {"entity": ""}),
-        "locale": (_("Look in all languages"), {"locale": ""}),
-        "matching": (_("Look for any of the words"), {"matching": ""}),
-        "demands": (_("Look without + - and quotes"), {"q": container().search.plain(asked["q"])}),
+        "entity": (_("Look in everything"), asked.address(entity="", only=())),
+        "only": (_("Look without the filters"), asked.address(only=())),
+        "locale": (_("Look in all languages"), asked.address(locale="")),
+        "matching": (_("Look for any of the words"), asked.address(matching="")),
+        "demands": (_("Look without + - and quotes"), asked.address(q=container().search.plain(asked["q"]))),
     }
     return [
-        {"label": f"{label} ({format_decimal(one.total)})", "href": _address(asked, **changed)}
+        {"label": f"{label} ({format_decimal(one.total)})", "href": href}
         for one in found.relaxations
-        for label, changed in [offers[one.change]]
+        for label, href in [offers[one.change]]
     ]
 
 
-def _suggestions(asked: Mapping[str, str]) -> list[dict[str, str]]:
+def _suggestions(asked: Asked) -> list[dict[str, str]]:
     """With meaning, where only words were asked for."""
     if asked["cost"] == "fast" or asked["mode"] == "basic":
-        return [{"label": _("Look by meaning too"), "href": _address(asked, cost="", mode="")}]
+        return [{"label": _("Look by meaning too"), "href": asked.address(cost="", mode="")}]
     return []
 
 
-def _did_you_mean(asked: Mapping[str, str], found: SearchResponse) -> dict[str, object] | None:
+def _did_you_mean(asked: Asked, found: SearchResponse) -> dict[str, object] | None:
     if found.did_you_mean is None:
         return None
     return {
         "q": found.did_you_mean,
-        "href": _address(asked, q=found.did_you_mean),
+        "href": asked.address(q=found.did_you_mean),
         "included": found.meta.corrected,
     }
-
-
-def _address(asked: Mapping[str, str], **changed: str | int) -> str:
-    values = {**asked, "page": "", **changed}
-    return "?".join((url_for("search.index"), urlencode({name: value for name, value in values.items() if value})))
 
 
 def _model(key: str | None) -> str | None:

@@ -2,109 +2,193 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from flask import request
 from flask_babel import format_decimal, gettext
 from flask_babel import gettext as _
 
 from app.core.errors import Forbidden, NotFound
-from app.core.messages import N_
 from app.edge.context import actor, container
 from app.web.record_words import word
+from app.web.search_asked import Asked
+from app.web.search_words import COST_LABELS, ENGINES, REASONS, sentence
 
 if TYPE_CHECKING:
-    from app.search.answer import SearchRequest, SearchResponse
+    from app.search.answer import SearchHit, SearchRequest, SearchResponse
+    from app.search.engines.ports import Facet
     from app.search.explain import Why
 
-EMPTY: Mapping[str, str] = {
-    "no_terms": N_("the question has no word that can be looked for"),
-    "title_only": N_("the question has only very common words"),
-    "no_term": N_("no text has any of the words"),
-    "demands": N_("no text has what is required by +, - or quotes"),
-    "matching": N_("no text has as many of the words as are asked for"),
-    "locale_filter": N_("no record with these words has a text in this language"),
-    "entity_filter": N_("the words stand in records of another kind only"),
-    "filters": N_("no record that you may see has vectors within the filters"),
-    "not_asked": N_("it was not asked for"),
-}
-REASONS: Mapping[str, str] = {
-    "not_searchable": N_("It is not searchable: a draft, outside its dates, or without a text."),
-    "entity_filter": N_("The search looks at records of another kind only."),
-    "locale_filter": N_("It has no text in the chosen language."),
-    "no_words": N_("The question has no word that can be looked for."),
-    "no_term": N_("None of the words stands in it."),
-    "demands": N_("It does not have what is required by +, - or quotes."),
-    "matching": N_("It has too few of the words for this way of matching."),
-    "window": N_("It has words of the question, but 200 others fit better."),
-}
+CODED = ("locale", "status", "priority")
+"""Fields whose values are words of the interface."""
 
 
-def facets(found: SearchResponse, address: Callable[..., str]) -> list[dict[str, object]]:
-    """Groups with more than one value; those that the form can filter by are links."""
-    groups: list[dict[str, object]] = []
-    for one in found.facets:
-        values = [
-            {
-                "label": _value(one.name, value),
-                "count": count,
-                "href": address(**{one.name: value}) if one.entity is None else None,
-            }
-            for value, count in one.values
-        ]
-        if len(values) > 1:
-            groups.append({"label": _named(one.name, one.entity), "values": values})
-    return groups
+# --- narrowing ------------------------------------------------------------------------------------------------------
 
 
-def _named(name: str, entity: str | None) -> str:
-    if entity is None:
-        return str(_("Kind") if name == "entity" else _("Language"))
-    declared = container().registry.get(entity)
-    field = next(item for item in declared.fields if item.name == name)
-    return f"{gettext(declared.label_plural)}: {gettext(field.label)}"
+def facets(found: SearchResponse, asked: Asked) -> list[dict[str, object]]:
+    """Groups of values with their counts; each value is a link that narrows the search to it, or widens it again."""
+    counted = [(one, _narrowing(one, asked)) for one in found.facets]
+    return [
+        {"label": _named(one), "values": values}
+        for one, values in counted
+        if len(values) > 1 or any(value["active"] for value in values)
+    ]
+
+
+def _narrowing(facet: Facet, asked: Asked) -> list[dict[str, Any]]:
+    return [
+        {
+            "label": _value(facet.name, value),
+            "count": count,
+            "active": _is_active(facet, value, asked),
+            "href": _toggled(facet, value, asked),
+        }
+        for value, count in facet.values
+    ]
+
+
+def _is_active(facet: Facet, value: str, asked: Asked) -> bool:
+    if facet.entity is None:
+        return asked[facet.name] == value
+    return f"{facet.entity}.{facet.name}:{value}" in asked.only
+
+
+def _toggled(facet: Facet, value: str, asked: Asked) -> str:
+    active = _is_active(facet, value, asked)
+    if facet.entity is None:
+        return asked.with_value(facet.name, "" if active else value)
+    only = f"{facet.entity}.{facet.name}:{value}"
+    return asked.without_only(only) if active else asked.with_only(only)
+
+
+def chips(asked: Asked) -> list[dict[str, str]]:
+    """The declared fields that the search is narrowed by, each with the address of the search without it."""
+    shown = []
+    for only in asked.only:
+        name, _colon, value = only.partition(":")
+        entity, _dot, field = name.rpartition(".")
+        if entity in container().registry:
+            label = _field_label(entity, field)
+            shown.append({"label": label, "value": _value(field, value), "remove_href": asked.without_only(only)})
+    return shown
+
+
+def _named(facet: Facet) -> str:
+    if facet.entity is None:
+        return str(_("Kind") if facet.name == "entity" else _("Language"))
+    return f"{gettext(container().registry.get(facet.entity).label_plural)}: {_field_label(facet.entity, facet.name)}"
+
+
+def _field_label(entity: str, name: str) -> str:
+    fields = container().registry.get(entity).fields
+    return next((str(gettext(item.label)) for item in fields if item.name == name), name)
 
 
 def _value(name: str, value: str) -> str:
     if name == "entity":
         return str(gettext(container().registry.get(value).label_plural))
-    return word(value) if name in ("locale", "status", "priority") else value
+    return word(value) if name in CODED else value
 
 
-def explained(found: SearchResponse) -> list[dict[str, str]] | None:
-    """Rows of (label, value): the legs, what filters took away, the weights for those who may see them."""
-    if found.explain is None:
+# --- how the answer came about ---------------------------------------------------------------------------------
+
+
+def explained(found: SearchResponse) -> dict[str, Any] | None:
+    """The legs, and rows of (label, value): effort, what filters took away, weights for those who may see them."""
+    told = found.explain
+    if told is None:
         return None
-    words, vectors = found.explain["legs"]
-    rows = [
-        {"label": _("By words"), "value": _leg(words)},
-        {"label": _("By meaning"), "value": _leg(vectors)},
-    ]
-    names = {
-        "locale": _("Left out by the language"),
-        "entity": _("Left out by the kind"),
-        "rows": _("Left out by rules"),
+    names = {"keyword": _("By words"), "vector": _("By meaning")}
+    legs = [{"label": names.get(leg["leg"], leg["leg"]), **_leg(leg)} for leg in told["legs"]]
+    return {"legs": legs, "rows": [*_effort(found), *_removed(told), *_weighed(told)]}
+
+
+def _leg(leg: Mapping[str, Any]) -> dict[str, str | None]:
+    facts = [ENGINES[leg["driver"]]] if leg.get("driver") in ENGINES else []
+    if leg.get("took_ms") is not None:
+        facts.append(_("%(n)s ms", n=format_decimal(round(leg["took_ms"]))))
+    because = leg["empty_because"]
+    return {
+        "count": format_decimal(leg["hits"]),
+        "total": format_decimal(leg["total"]) if leg.get("total", 0) > leg["hits"] else None,
+        "facts": " · ".join(facts),
+        "because": None if because is None else sentence(str(because)),
     }
-    rows += [{"label": names[name], "value": format_decimal(n)} for name, n in found.explain["removed"].items()]
-    fusion = found.explain.get("fusion")
-    if fusion:
-        rows.append({"label": _("Weight of the words"), "value": format_decimal(fusion["word_weight"])})
-        rows.append({"label": _("Weight of the meaning"), "value": format_decimal(fusion["vector_weight"])})
+
+
+def _effort(found: SearchResponse) -> list[dict[str, str]]:
+    meta = found.meta
+    effort = gettext(COST_LABELS[meta.mode_applied])
+    if meta.mode_applied != meta.cost:
+        effort = _("%(applied)s in place of %(asked)s", applied=effort, asked=gettext(COST_LABELS[meta.cost]))
+    rows = [{"label": _("Effort"), "value": str(effort)}]
+    if meta.quality is not None:
+        fits = _("%(n)s of 1", n=format_decimal(round(meta.quality, 2)))
+        rows.append({"label": _("How well it fits"), "value": fits})
+    if meta.retries_used:
+        rows.append({"label": _("Looked again"), "value": format_decimal(meta.retries_used)})
+    if meta.reranked:
+        rows.append({"label": _("Ordered once more by"), "value": meta.reranker_model or _("a rule of thumb")})
     return rows
 
 
-def _leg(leg: Mapping[str, object]) -> str:
-    because = leg["empty_because"]
-    if because is None:
-        return str(_("%(n)s records", n=format_decimal(leg["hits"])))
-    return str(_("nothing: %(reason)s", reason=_because(str(because))))
+def _removed(told: Mapping[str, Any]) -> list[dict[str, str]]:
+    names = {
+        "locale": _("Left out by the language"),
+        "entity": _("Left out by the kind"),
+        "only": _("Left out by the filters"),
+        "rows": _("Left out by rules of roles"),
+    }
+    return [{"label": names.get(name, name), "value": format_decimal(n)} for name, n in told["removed"].items()]
 
 
-def _because(code: str) -> str:
-    from app.web.search import DEGRADED, DISABLED  # the page imports this module
+def _weighed(told: Mapping[str, Any]) -> list[dict[str, str]]:
+    fusion = told.get("fusion")
+    if not fusion:
+        return []
+    return [
+        {"label": _("Weight of the words"), "value": _share(fusion["word_weight"])},
+        {"label": _("Weight of the meaning"), "value": _share(fusion["vector_weight"])},
+        {"label": _("Known words of the question"), "value": _share(fusion["known_idf_mass"])},
+    ]
 
-    return str(gettext(EMPTY.get(code) or DISABLED.get(code) or DEGRADED.get(code) or code))
+
+def _share(value: float) -> str:
+    return f"{format_decimal(round(value * 100))} %"
+
+
+def why(hit: SearchHit) -> list[dict[str, str]]:
+    """How one hit got its place; for administrators, when the answer is explained, what each leg's score was."""
+    nowhere = _("not among the first 200")
+    rows = [
+        {"label": _("Place by words"), "value": str(hit.words_rank or nowhere)},
+        {"label": _("Place by meaning"), "value": str(hit.vector_rank or nowhere)},
+        {"label": _("Score of both"), "value": format_decimal(hit.score)},
+    ]
+    if hit.similarity is not None:
+        rows.append({"label": _("Similarity of the best passage"), "value": format_decimal(hit.similarity)})
+    return rows + _scored(hit.explain or {})
+
+
+def _scored(told: Mapping[str, Any]) -> list[dict[str, str]]:
+    rows = []
+    if told.get("named"):
+        rows.append({"label": _("Named by the question"), "value": _("yes, so it comes first")})
+    for name, label in (("words", _("Score by words")), ("vector", _("Score by meaning"))):
+        part = told.get(name) or {}
+        if part.get("score") is not None:
+            value = _("%(score)s, which counts as %(part)s of 1", **_decimals(part))
+            rows.append({"label": label, "value": str(value)})
+    return rows
+
+
+def _decimals(part: Mapping[str, Any]) -> dict[str, str]:
+    return {"score": format_decimal(part["score"]), "part": format_decimal(part["part"] or 0)}
+
+
+# --- why a record is not there ---------------------------------------------------------------------------------
 
 
 def sought(wanted: SearchRequest) -> dict[str, str] | None:
@@ -122,7 +206,7 @@ def sought(wanted: SearchRequest) -> dict[str, str] | None:
     return {"entity": entity, "id": number, "answer": answer}
 
 
-def _outcome(why: Why) -> str:
-    if why.reason == "found":
-        return str(_("It is there, at place %(n)s.", n=format_decimal(why.place or 0)))
-    return str(gettext(REASONS[why.reason]))
+def _outcome(found: Why) -> str:
+    if found.reason == "found":
+        return str(_("It is there, at place %(n)s.", n=format_decimal(found.place or 0)))
+    return str(gettext(REASONS[found.reason]))

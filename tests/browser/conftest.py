@@ -21,6 +21,7 @@ from app.core.config import Config, ServerSettings
 from app.core.contracts.actor import SYSTEM
 from app.core.crud.importing import Importer
 from app.core.crud.lines import Source
+from app.core.settings.schema import BUDGET_BALANCED, BUDGET_FAST
 from app.local.demo import seed_files
 from tests.browser.desk import PASSWORD, Desk
 from tests.fixtures.bench import OneOfEach
@@ -84,6 +85,8 @@ def seeded(servers: TestServers, template_database: str) -> Iterator[str]:
     with container.units() as unit:
         container.access.ensure_roles(unit)
         container.access.create_user(unit, "admin", PASSWORD, [ADMINISTRATOR], "Ada Admin")
+        for limit in (BUDGET_FAST, BUDGET_BALANCED):  # no test depends on how busy the machine is
+            container.settings.write_system(unit, limit, 30_000)
     importer = Importer(container.registry, container.bulk, container.units)
     for entity, path in seed_files().items():
         with path.open("rb") as stream:

@@ -13,8 +13,8 @@ Stage = Literal["signed out", "idle", "switching", "afterwards"]
 class Shown:
     """One address, the status that it answers with, and when it is looked at.
 
-    ``{switch}`` and ``{role}`` are ids of what the audit made. ``repeats`` selects more of the same on a long page:
-    looked at once, in English and light, and left out of the other runs.
+    ``{switch}``, ``{role}`` and ``{run}`` are ids of what the audit made. ``repeats`` selects more of the same on a
+    long page: looked at once, in English and light, and left out of the other runs.
     """
 
     address: str
@@ -39,6 +39,9 @@ ROWS: Mapping[str, tuple[Shown, ...]] = {
     "/documentation/ask": _each("/documentation/ask", "/documentation/ask?q=How+do+I+search"),
     "/documentation/sources": _each("/documentation/sources"),
     "/documentation/sources/<corpus>/<locale>/<path:source>": _each("/documentation/sources/user/en/searching"),
+    "/evaluations": _each("/evaluations"),
+    "/evaluations/<int:run_id>": _each("/evaluations/{run}"),
+    "/evaluations/<int:run_id>/compare": _each("/evaluations/{run}/compare"),
     "/people": _each("/people"),
     "/people/<int:user_id>": _each("/people/1", "/people/2"),
     "/people/new": _each("/people/new"),
@@ -64,6 +67,7 @@ ROWS: Mapping[str, tuple[Shown, ...]] = {
     "/roles/new": _each("/roles/new"),
     "/search": (
         *_each("/search", "/search?q=badge", "/search?q=zzqqxx&mode=basic"),
+        *_each("/search?q=dublin+badge&cost=fast&only=sao.tickets.status:closed&explain=true"),
         Shown("/search?q=badge", stage="switching"),
     ),
     "/settings": _each("/settings", "/settings?q=zzqqxx"),
@@ -72,6 +76,7 @@ ROWS: Mapping[str, tuple[Shown, ...]] = {
     "/settings/ai/progress": (Shown("/settings/ai/progress", stage="switching"),),
     "/settings/ai/switch": _each("/settings/ai/switch?target=openai_compatible:wordllama-256"),
     "/settings/ai/switches": (Shown("/settings/ai/switches", stage="afterwards"),),
+    "/settings/search": _each("/settings/search"),
     "/settings/ai/switches/<int:switch_id>": (Shown("/settings/ai/switches/{switch}", stage="afterwards"),),
     "/sign-in": (Shown("/sign-in", stage="signed out"),),
 }

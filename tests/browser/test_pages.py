@@ -15,6 +15,7 @@ from app.core.contracts.actor import SYSTEM
 from tests.browser.conftest import MakeDesk
 from tests.browser.desk import Desk
 from tests.browser.rows import Shown, Stage, shown_at
+from tests.fixtures.runs import keep
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -97,10 +98,11 @@ def _speak(desk: Desk, locale: str) -> None:
         container.access.set_locale(unit, actor_of(user, registry=container.registry), locale)
 
 
-def _fill(desk: Desk) -> int:
-    """What pages show only when there is some: a change that waits, a deleted record, a token, rules of a role.
+def _fill(desk: Desk) -> dict[str, int]:
+    """What pages show only when there is some: a change that waits, a deleted record, a token, rules of a role, runs
+    of an evaluation.
 
-    The id of the role.
+    The ids of the role and of the later run.
     """
     container = desk.container
     with container.units() as unit:
@@ -117,7 +119,9 @@ def _fill(desk: Desk) -> int:
         container.settings.update(unit, SYSTEM, "search.page_size", 30)
     assert container.documentation is not None
     container.documentation.index(container.units)
-    return role
+    keep(container, ("first", True, ["right.md"]), ("second", True, ["right.md"]))
+    run = keep(container, ("first", True, ["right.md"]), ("second", False, ["wrong.md"]), mrr=0.5, floors={"mrr": 0.8})
+    return {"role": role, "run": run}
 
 
 def _in_conflict(desk: Desk) -> list[str]:
@@ -140,10 +144,10 @@ def _in_conflict(desk: Desk) -> list[str]:
 
 def test_every_page_can_be_used_by_everybody(make_desk: MakeDesk) -> None:
     desk = make_desk()
-    role = _fill(desk)
+    made = _fill(desk)
     wrong = _in_both_languages(desk, "signed out")
     desk.sign_in()
-    wrong += _in_both_languages(desk, "idle", role=role)
+    wrong += _in_both_languages(desk, "idle", **made)
     wrong += _in_conflict(desk)
     desk.console.kill("worker-embeddings")
     desk.go_to_models()

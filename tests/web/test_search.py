@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from apiflask import APIFlask
 
 from app.container import Container
 from app.core.contracts.actor import SYSTEM
+from app.core.contracts.documents import Document
+from app.search.explain import Reason
+from app.search.reasons import REASONS
+from app.web import search_words
+from app.web.search_words import DEGRADED
 from tests.fixtures.clients import Browser
 
 
@@ -92,3 +99,36 @@ def test_the_explanation(admin_client: Browser, ticket: int) -> None:
 def test_why_a_record_is_not_here(admin_client: Browser, ticket: int, asked: str, sentence: str) -> None:
     page = admin_client.get(f"/search?cost=fast&of=sao.tickets&{asked.format(id=ticket)}").text
     assert sentence in page
+
+
+def test_a_value_narrows_the_search_and_its_chip_widens_it(admin_client: Browser, container: Container) -> None:
+    for status in ("open", "closed"):
+        with container.units() as unit:
+            values = {"subject": f"Printer {status}", "description": "x", "locale": "en", "status": status}
+            container.records.create(unit, SYSTEM, "sao.tickets", values)
+    page = admin_client.get("/search?q=printer&cost=fast").text
+    assert "only=sao.tickets.status%3Aclosed" in page
+    page = admin_client.get("/search?q=printer&cost=fast&only=sao.tickets.status:closed").text
+    assert "1 result" in page
+    assert "Status: Closed" in page
+    assert '<input type="hidden" name="only" value="sao.tickets.status:closed">' in page
+    assert 'aria-label="Remove the filter Status: Closed"' in page
+    empty = admin_client.get("/search?q=printer&cost=fast&only=sao.tickets.status:waiting").text
+    assert "Look without the filters (2)" in empty
+    assert admin_client.get("/search?q=printer&only=sao.tickets.subject:x").status_code == 422
+
+
+def test_the_end_of_the_window_is_said(admin_client: Browser, container: Container) -> None:
+    for number in range(1, 202):
+        with container.units() as unit:
+            document = Document("documentation.user", number, "en", "Printer", "x", 1)
+            container.outbox.put(unit, "documentation.user", number, [document])
+    page = admin_client.get("/search?q=printer&cost=fast&page=10").text
+    assert "This is the end: the first 200" in page
+    assert "This is the end" not in admin_client.get("/search?q=printer&cost=fast&page=9").text
+    assert "There are no more results" in admin_client.get("/search?q=printer&cost=fast&page=11").text
+
+
+def test_every_reason_has_a_sentence() -> None:
+    assert set(REASONS) == set(DEGRADED)
+    assert set(get_args(Reason)) - {"found"} == set(search_words.REASONS)
