@@ -69,9 +69,10 @@ def admit_developer(declared: Declared, locale: str, source: str) -> Declared:
 
 @dataclass(frozen=True)
 class Reach:
-    """What of a corpus a caller may be answered from (`seed-facts.md` 17.3). ``permissions`` None: all of them.
+    """What of a corpus or named collection a caller may be answered from (`seed-facts.md` 17.3).
 
-    ``tenant`` None sees what is global; ``module`` None sees every module.
+    ``permissions`` None: all of them; ``tenant`` None sees what is global; ``module`` None sees every module.
+    ``audience`` is that of a named collection.
     """
 
     corpus: str
@@ -79,11 +80,17 @@ class Reach:
     tenant: str | None = None
     permissions: frozenset[str] | None = frozenset()
     module: str | None = None
+    audience: str = ""
+
+    @property
+    def strict(self) -> bool:
+        """Whether the policy of the user corpus holds: for the user guide, and for collections that are for users."""
+        return "user" in (self.corpus, self.audience)
 
     @property
     def locale_only(self) -> str | None:
         """The one locale that texts must have: users are answered in theirs only, developers in what there is."""
-        return self.locale if self.corpus == "user" else None
+        return self.locale if self.strict else None
 
 
 def reach_of(actor: Actor, corpus: str, locale: str, module: str | None = None) -> Reach:
@@ -101,7 +108,7 @@ def permits(metadata: Mapping[str, Any], reach: Reach) -> bool:
     elsewhere = reach.module is not None and metadata.get("module") != reach.module
     if elsewhere and metadata.get("cross_cutting_user") is not True:
         return False
-    if reach.corpus != "user":
+    if not reach.strict:
         return True
     texts = all(isinstance(metadata.get(name), str) and metadata[name].strip() for name in NEEDED_TEXTS)
     classified = (metadata.get("policy_classification"), metadata.get("policy_classification_version"))

@@ -82,7 +82,7 @@ def _verdict(median: float | None, bad: int) -> Verdict:
 
 
 def _passage(row: Sampled, window: int) -> str | None:
-    passages = split(row.title, row.body, window)
+    passages = split(row.title, row.body, window, row.parts)
     text = passages[row.n].text if 0 <= row.n < len(passages) else None
     return text if text is not None and passage_hash(text) == row.passage_hash else None
 

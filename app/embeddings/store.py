@@ -65,6 +65,7 @@ class Text:
     key: Key
     title: str
     body: str
+    parts: Sequence[tuple[int, str]]
     present: frozenset[int]
 
 
@@ -193,6 +194,11 @@ def count_embeddable(session: Session) -> dict[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
+def searchable_entities(session: Session) -> list[str]:
+    """Entities with anything to find, embeddable or not."""
+    return list(session.scalars(text("select distinct entity from search_documents order by entity")))
+
+
 def count_blank(session: Session) -> int:
     """Documents without a text to embed."""
     return int(session.scalar(text("select count(*) from search_documents where not embeddable")) or 0)
@@ -280,7 +286,7 @@ def texts(session: Session, space_id: int, keys: Sequence[Key]) -> list[Text]:
     rows = session.execute(
         text(
             """
-            select d.entity, d.record_id, d.locale, d.text_hash, d.title, d.body,
+            select d.entity, d.record_id, d.locale, d.text_hash, d.title, d.body, d.parts,
                 array(select e.n from embeddings e where e.entity = d.entity and e.record_id = d.record_id
                     and e.locale = d.locale and e.space_id = :space and e.text_hash = d.text_hash)
             from search_documents d
@@ -293,8 +299,8 @@ def texts(session: Session, space_id: int, keys: Sequence[Key]) -> list[Text]:
         {"space": space_id, **_arrays(keys)},
     )
     return [
-        Text(Key(entity, record_id, locale, digest), title, body, frozenset(present))
-        for entity, record_id, locale, digest, title, body, present in rows
+        Text(Key(entity, record_id, locale, digest), title, body, parts, frozenset(present))
+        for entity, record_id, locale, digest, title, body, parts, present in rows
     ]
 
 

@@ -22,6 +22,7 @@ from app.embeddings.ahead import Ahead, Embedded
 from app.embeddings.batches import Batcher, TextFailure
 from app.embeddings.client import ModelServers
 from app.embeddings.identity import PROBE_TEXT, require_canary
+from app.embeddings.indexes.stored import note_changes
 from app.embeddings.leases import Fenced
 from app.embeddings.passages import Passage, passage_hash, split
 from app.embeddings.spaces import Space
@@ -170,7 +171,7 @@ class Synchroniser:
         run.outcome.skipped += len(keys) - len(found)
         self.checkpoint("chunk.read")
         for text in found:
-            passages = split(text.title, text.body, run.space.profile.window)
+            passages = split(text.title, text.body, run.space.profile.window, text.parts)
             wanted = [passage for passage in passages if passage.n not in text.present]
             yield _Open(text.key, left=len(wanted)), wanted
 
@@ -206,6 +207,7 @@ class Synchroniser:
             kept = [row for row in rows if row.key in current]
             done = [document.key for document in complete if document.key in current]
             store.write_rows(session, space.id, kept, done)
+            note_changes(session, space.id, sorted({(key.entity, key.record_id) for key in current}))
             run.hold(session, done=len(done), passages=len(kept))
             self.checkpoint("chunk.batch_before_commit")
         self.checkpoint("chunk.batch_committed")
@@ -221,6 +223,7 @@ class Synchroniser:
         with self.units() as unit:
             if store.lock_documents(unit.session, run.space.id, [document.key]):
                 failures.record_failure(unit.session, run.space.id, document.key, reason)
+                note_changes(unit.session, run.space.id, [(document.key.entity, document.key.record_id)])
                 run.outcome.failed += 1
             run.hold(unit.session, done=0, passages=0)
 

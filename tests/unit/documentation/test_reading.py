@@ -58,7 +58,13 @@ def test_developer_pages_get_neutral_values_for_what_is_blank() -> None:
     assert (found["audience"], found["module"], found["locale"]) == ("shared", "core", "it")
 
 
-@pytest.mark.parametrize("yaml", ["a: [", "- a", "a: {b: c}", "a: [1]", "a: !!x", "a: [' ']"])
+def test_blanks_in_a_list_are_left_out_where_no_policy_reads_it() -> None:
+    assert split('---\ntags: ["a", "", "b"]\n---\nx')[0] == {"tags": ["a", "b"]}
+    with pytest.raises(Invalid):
+        split('---\nrequired_permissions: ["a", ""]\n---\nx')
+
+
+@pytest.mark.parametrize("yaml", ["a: [", "- a", "a: {b: c}", "a: [1]", "a: !!x", "heading_breadcrumb: [' ']"])
 def test_front_matter_that_can_not_be_believed_is_refused(yaml: str) -> None:
     with pytest.raises(Invalid):
         split(f"---\n{yaml}\n---\nx")
@@ -81,7 +87,7 @@ def test_faults_name_the_file_and_the_others_are_read(tmp_path: Path) -> None:
     write(tmp_path, "developer/en/c.md", "no title")
     write(tmp_path, "user/en/d.md", "# Without front matter")
     reading = read_all(tmp_path)
-    assert [(text.corpus, text.source, text.title) for text in reading.texts] == [("developer", "good", "Good")]
+    assert [(text.collection, text.source, text.title) for text in reading.texts] == [("developer", "good", "Good")]
     assert {fault.file: fault.error.code for fault in reading.faults} == {
         "user/en/d.md": "documentation.field",
         "developer/en/a.md": "documentation.not_utf8",
