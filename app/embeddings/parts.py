@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
@@ -9,9 +10,11 @@ from sqlalchemy.orm import Session
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.contracts.checkpoints import Checkpoint
+from app.core.contracts.copies import EngineCopies
 from app.core.queue import DEFAULT, EMBEDDINGS, INDEX, SWITCH, JobQueue
 from app.core.unit import Unit, Units
 from app.embeddings import ledger_store
+from app.embeddings.catch_up import CatchUp
 from app.embeddings.checkpoints import make_checkpoint, staged
 from app.embeddings.chunks import EmbeddingChunks
 from app.embeddings.client import ModelServers
@@ -54,6 +57,11 @@ class EmbeddingParts:
     health: VectorHealth
     health_views: HealthViews
 
+    @property
+    def catch_up(self) -> CatchUp:
+        """What commands wait for that must not end before texts are embedded."""
+        return CatchUp(self.consumers.units, self.upkeep, self.consumers, self.consumers.synchroniser.clock)
+
     @staticmethod
     def take_tick(session: Session) -> bool:
         """Whether this scheduler may do the tick (one at a time)."""
@@ -86,7 +94,12 @@ def make_wakes(workers: int) -> Wakes:
 
 
 def _phases(
-    config: Config, units: Units, synchroniser: Synchroniser, checkpoint: Checkpoint, wakes: Wakes
+    config: Config,
+    units: Units,
+    synchroniser: Synchroniser,
+    checkpoint: Checkpoint,
+    wakes: Wakes,
+    copies: EngineCopies | None,
 ) -> dict[str, PhaseStep]:
     def wake_after(unit: Unit) -> None:
         wakes.consumer(unit, SERVING)
@@ -101,10 +114,20 @@ def _phases(
             config.ai_embeddings_rag_chunk_size,
         ),
         "embeddings": Embeddings(units, wakes.chunks),
-        "indexes": Indexes(units, wakes.indexes, checkpoint),
+        "indexes": Indexes(units, wakes.indexes, checkpoint, copies, config.ai_embeddings_give_up_seconds),
         "verify": Verify(units, wakes.indexes, wakes.consumer, synchroniser),
         "activate": Activate(checkpoint, wake_after, DryRunEnd(units, wakes.tidy)),
     }
+
+
+def _slots(config: Config) -> Callable[[Profile], int]:
+    """How many workers a profile's server serves at once."""
+
+    def slots(profile: Profile) -> int:
+        server = config.servers.get(profile.server)
+        return min(config.embeddings_workers, server.slots if server else 1)
+
+    return slots
 
 
 def build_parts(
@@ -115,20 +138,16 @@ def build_parts(
     profiles: Profiles,
     servers: ModelServers,
     settings: SettingsOfSwitch,
+    copies: EngineCopies | None = None,
 ) -> EmbeddingParts:
-    """Wire the package."""
+    """Wire the package; ``copies`` is the engine beside PostgreSQL that keeps copies of the vectors."""
     checkpoint = staged(make_checkpoint(config.changeover_crash_at), units.engine, config.changeover_env)
     wakes = make_wakes(config.embeddings_workers)
     synchroniser = Synchroniser(units, servers, clock, checkpoint)
     give_up = config.ai_embeddings_give_up_seconds
     memory = config.ai_embeddings_index_memory_mb
-
-    def slots(profile: Profile) -> int:
-        server = config.servers.get(profile.server)
-        return min(config.embeddings_workers, server.slots if server else 1)
-
-    phases = _phases(config, units, synchroniser, checkpoint, wakes)
-    upkeep = Upkeep(units, profiles, servers, synchroniser, checkpoint, memory)
+    phases = _phases(config, units, synchroniser, checkpoint, wakes, copies)
+    upkeep = Upkeep(units, profiles, servers, synchroniser, checkpoint, memory, copies)
     return EmbeddingParts(
         profiles=profiles,
         servers=servers,
@@ -141,11 +160,11 @@ def build_parts(
             wakes,
             checkpoint,
             config.ai_embeddings_interrupted_seconds,
-            slots,
+            _slots(config),
         ),
         machine=Machine(units, phases, checkpoint, give_up, wakes.step),
         chunks=EmbeddingChunks(units, synchroniser, clock, checkpoint, give_up, wakes.step),
-        index_chunks=IndexChunks(units, checkpoint, memory, wakes.step),
+        index_chunks=IndexChunks(units, checkpoint, memory, wakes.step, copies, give_up),
         consumers=Consumers(units, synchroniser, checkpoint),
         upkeep=upkeep,
         watchdog=Watchdog(

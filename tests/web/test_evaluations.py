@@ -1,0 +1,75 @@
+"""The pages of evaluation runs: plots with the same figures in a table, one run, two runs case by case."""
+
+from __future__ import annotations
+
+import re
+
+from apiflask import APIFlask
+
+from app.container import Container
+from tests.fixtures.clients import Browser, People
+from tests.fixtures.runs import keep
+
+
+def page(client: Browser, path: str) -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200, answer.text[:500]
+    return answer.text
+
+
+def test_without_a_run_the_page_says_how_one_is_made(admin_client: Browser) -> None:
+    assert "<code>flask rag eval</code>" in page(admin_client, "/evaluations")
+
+
+def test_the_plots_hold_every_run_and_mark_those_below_the_floor(admin_client: Browser, container: Container) -> None:
+    for mrr in (0.9, 0.5, 0.8):
+        keep(container, ("a", True, ["right.md"]), mrr=mrr, floors={"mrr": 0.6})
+    shown = page(admin_client, "/evaluations")
+    plot = re.search(r'<svg[^>]*aria-labelledby="trend-mrr".*?</svg>', shown, re.DOTALL)
+    assert plot is not None
+    assert (plot[0].count("<circle"), plot[0].count("<rect")) == (2, 1)
+    assert "from 0.9 to 0.8, lowest 0.5" in plot[0]
+    assert "The floor is 0.6." in plot[0]
+    rows = re.findall(r"<tbody.*?</tbody>", shown, re.DOTALL)[0]
+    assert rows.count("<tr>") == 3
+    assert rows.count("below a floor") == 1
+
+
+def test_suites_are_chosen_by_address(admin_client: Browser, container: Container) -> None:
+    keep(container, ("a", True, []), suite="first")
+    keep(container, ("a", True, []), suite="second", collection="manuals")
+    assert 'id="trends">second<' in page(admin_client, "/evaluations")
+    assert 'id="trends">first<' in page(admin_client, "/evaluations?suite=first&collection=default")
+    assert "No run has been kept yet" in page(admin_client, "/evaluations?suite=nowhere")
+
+
+def test_a_run_shows_what_failed_first_and_why(admin_client: Browser, container: Container) -> None:
+    run = keep(container, ("good", True, ["right.md"]), ("bad", False, ["<b>x</b>.md"]), floors={"pass_rate": 0.9})
+    shown = page(admin_client, f"/evaluations/{run}")
+    assert shown.index("Question bad?") < shown.index("Question good?")
+    assert "Expected source not retrieved: right.md" in shown
+    assert "&lt;b&gt;x&lt;/b&gt;.md" in shown
+    assert admin_client.get("/evaluations/999").status_code == 404
+
+
+def test_two_runs_side_by_side(admin_client: Browser, container: Container) -> None:
+    first = keep(container, ("a", True, ["right.md"]), ("b", True, ["right.md"]))
+    assert "There is no earlier run" in page(admin_client, f"/evaluations/{first}/compare")
+    second = keep(
+        container, ("a", False, ["x.md"]), ("b", True, ["right.md"]), mrr=0.5, model="openai_compatible:other"
+    )
+    shown = page(admin_client, f"/evaluations/{second}/compare")
+    assert f"Run {second} beside run {first}" in shown
+    assert "Broke: 1" in shown
+    assert "Question a?" in shown
+    assert "Question b?" not in shown
+    assert "The embedding models differ" in shown
+    other = keep(container, ("a", True, []), suite="other")
+    assert "not of the same thing" in page(admin_client, f"/evaluations/{other}/compare?before={first}")
+
+
+def test_who_may_not_see_them(app: APIFlask, people: People, container: Container) -> None:
+    run = keep(container, ("a", True, []))
+    reader = Browser(app).login_as(people.user("rita", "reader"))
+    for path in ("/evaluations", f"/evaluations/{run}", f"/evaluations/{run}/compare"):
+        assert reader.get(path).status_code == 403
