@@ -17,6 +17,7 @@ import structlog
 from app.core.access import policy
 from app.core.contracts.actor import Actor
 from app.core.contracts.conditions import Filter
+from app.core.contracts.passages import PassageSearch
 from app.core.contracts.vectors import PassageHit, QueryVector, ServingChanged, VectorSearch
 from app.core.contracts.words import WordSearch
 from app.core.documents.text import clean_text, document_text
@@ -26,12 +27,13 @@ from app.core.unit import Units
 from app.documentation import store
 from app.documentation.audience import Reach, permits, reach_of
 from app.documentation.confidence import THRESHOLD, Calibration, quality
-from app.documentation.entities import BY_CORPUS
+from app.documentation.entities import BY_CORPUS, entity_of
 from app.documentation.fusion import Found, fused
-from app.documentation.markdown import to_plain
 from app.documentation.models import DocumentationPage, DocumentationText
+from app.documentation.pgvector_store import of_collection, refuse_mixture
 from app.documentation.retrieved import Evidence, Retrieved
-from app.documentation.splitter import Section, split_markdown
+from app.documentation.searchable import plain_of, sections_of
+from app.documentation.splitter import Section
 
 WINDOWS = (40, 200, 1000, 5000)
 """Records of each leg; the next one is asked when the policy left too few of the one before."""
@@ -46,20 +48,21 @@ Text = tuple[DocumentationPage, DocumentationText]
 
 @dataclass(frozen=True)
 class Asked:
-    """A question to one corpus. ``top_k`` is clamped to 1 … 10; ``locale`` None is the actor's."""
+    """A question to one corpus. ``top_k`` is clamped to 1 … 10, None is the usual; ``locale`` None is the actor's."""
 
     question: str
     corpus: str = "user"
     locale: str | None = None
-    top_k: int = USUAL
+    top_k: int | None = None
     module: str | None = None
     by_words: bool = False
 
 
 @dataclass(frozen=True)
 class Limits:
-    """``min_similarity`` drops passages whose cosine is below it (off: None)."""
+    """``min_similarity`` drops passages whose cosine is below it (off: None); ``most`` is the usual ``top_k``."""
 
+    most: int = USUAL
     min_similarity: float | None = None
     threshold: float = THRESHOLD
     calibration: Calibration | None = None
@@ -91,30 +94,50 @@ class Retrieval:
         words: WordSearch,
         vectors: VectorSearch | None,
         limits: Callable[[Any], Limits] = lambda session: Limits(),
+        passages: PassageSearch | None = None,
     ) -> None:
-        """``limits`` are read in the retrieval's own session, since they depend on the serving model."""
+        """``limits`` are read in the retrieval's own session, since they depend on the serving model. ``passages``
+        says whether two models have embedded a corpus: such a one is refused."""
         self._units = units
         self._words = words
         self._vectors = vectors
         self._limits = limits
+        self._passages = passages
 
     def retrieve(self, actor: Actor, asked: Asked) -> Retrieved:
         """The best passages that the actor may see, at most one of a page.
 
         Raises :class:`Invalid` for a blank or too long question, an unknown corpus or locale; :class:`Forbidden` for a
-        corpus that the actor may not read; :class:`Unavailable` when a text violates the policy after the filter. A
-        model that is away is no error: words answer, and ``degraded`` says so.
+        corpus that the actor may not read; :class:`Unavailable` when a text violates the policy after the filter, or
+        when two models have embedded the corpus (``documentation.mixed_models`` names them). A model that is away is
+        no error: words answer, and ``degraded`` says so.
         """
         question = _question(asked.question)
-        reach = _reach(actor, asked)
-        most = min(max(asked.top_k, 1), MOST)
+        reach = self._reach(actor, asked)
         meaning = self._meaning(question, asked.by_words)
         for _ in range(2):
             try:
-                return self._answer(actor, question, reach, most, meaning)
+                return self._answer(actor, question, reach, asked.top_k, meaning)
             except ServingChanged:
                 meaning = self._meaning(question, asked.by_words)
-        return self._answer(actor, question, reach, most, _Meaning(degraded="serving_changed"))
+        return self._answer(actor, question, reach, asked.top_k, _Meaning(degraded="serving_changed"))
+
+    def _reach(self, actor: Actor, asked: Asked) -> Reach:
+        """What of which collection is asked. Who may not read named collections isn't told which there are."""
+        locale = asked.locale or actor.locale
+        if locale not in LOCALES:
+            raise Invalid("input.choice", path="locale", value=locale[:60], allowed=", ".join(LOCALES))
+        entity = entity_of(asked.corpus)
+        may = {"title", "body"} <= policy.readable(entity, actor)
+        if asked.corpus in BY_CORPUS:
+            if not may:
+                raise Forbidden("access.forbidden", permission=entity.permission("select"))
+            return reach_of(actor, asked.corpus, locale, asked.module)
+        with self._units() as unit:
+            found = store.named_collection(unit.session, asked.corpus) if may else None
+        if found is None:
+            raise Invalid("input.choice", path="corpus", value=asked.corpus[:60], allowed=", ".join(BY_CORPUS))
+        return replace(reach_of(actor, asked.corpus, locale, asked.module), audience=found.audience)
 
     def _meaning(self, question: str, by_words: bool) -> _Meaning:
         """The question's vector, made with no transaction open."""
@@ -130,12 +153,15 @@ class Retrieval:
             log.warning("documentation_embedder_away", error=type(error).__name__, code=error.code)
             return _Meaning(degraded="embedder_unavailable")
 
-    def _answer(self, actor: Actor, question: str, reach: Reach, most: int, meaning: _Meaning) -> Retrieved:
-        entity = BY_CORPUS[reach.corpus]
-        scope = {entity.name: actor.rows_for(entity.permission("select"))}
+    def _answer(self, actor: Actor, question: str, reach: Reach, wished: int | None, meaning: _Meaning) -> Retrieved:
+        entity = entity_of(reach.corpus)
+        scope = {entity.name: of_collection(reach.corpus, actor.rows_for(entity.permission("select")))}
         with self._units("REPEATABLE READ") as unit:
             session = unit.session
+            if self._passages is not None:
+                refuse_mixture(self._passages, unit, [entity.name])
             limits = self._limits(session)
+            most = min(max(limits.most if wished is None else wished, 1), MOST)
             chosen: list[_Chosen] = []
             for window in WINDOWS:
                 found, exhausted = self._legs(session, question, scope, reach, meaning, window)
@@ -171,7 +197,7 @@ class Retrieval:
 
     def _texts(self, session: Any, actor: Actor, reach: Reach, found: Sequence[Found]) -> dict[int, Text]:
         """One text for each page that passes, in the caller's locale where the corpus leaves a choice."""
-        visible = policy.visible(BY_CORPUS[reach.corpus], actor)
+        visible = policy.visible(entity_of(reach.corpus), actor)
         texts: dict[int, Text] = {}
         for page, text in store.texts_within(session, reach, visible, [one.record_id for one in found]):
             if not permits(text.front_matter, reach):
@@ -192,7 +218,7 @@ class Retrieval:
     ) -> list[_Chosen]:
         """The best passage of each of the best pages."""
         kept = [(one, texts[one.record_id]) for one in found if one.record_id in texts][:most]
-        sections = [split_markdown(text.body, text.title) or [Section(0, (), text.title)] for _, (_, text) in kept]
+        sections = [sections_of(text) or [Section(0, (), text.title)] for _, (_, text) in kept]
         shares = self._shares(session, question, reach, [text for _, (_, text) in kept], sections)
         chosen = []
         for (one, (page, text)), parts, held in zip(kept, sections, shares, strict=True):
@@ -219,7 +245,7 @@ class Retrieval:
         for locale in sorted({text.locale for text in texts}):
             mine = [(n, wording) for code, n, wording in wordings if code == locale]
             held = self._words.coverage(
-                session, question, [BY_CORPUS[reach.corpus].name], locale, [wording for _, wording in mine]
+                session, question, [entity_of(reach.corpus).name], locale, [wording for _, wording in mine]
             )
             for (n, _), share in zip(mine, held, strict=True):
                 shares[n].append(share)
@@ -235,29 +261,22 @@ def _question(text: str) -> str:
     return question
 
 
-def _reach(actor: Actor, asked: Asked) -> Reach:
-    if asked.corpus not in BY_CORPUS:
-        raise Invalid("input.choice", path="corpus", value=asked.corpus[:60], allowed=", ".join(BY_CORPUS))
-    locale = asked.locale or actor.locale
-    if locale not in LOCALES:
-        raise Invalid("input.choice", path="locale", value=locale[:60], allowed=", ".join(LOCALES))
-    entity = BY_CORPUS[asked.corpus]
-    if not {"title", "body"} <= policy.readable(entity, actor):
-        raise Forbidden("access.forbidden", permission=entity.permission("select"))
-    return reach_of(actor, asked.corpus, locale, asked.module)
-
-
 def _nearness(sections: Sequence[Section], text: DocumentationText, hit: PassageHit | None) -> list[float]:
     """For each passage, half the share of its words that stand in what the vectors found of this very text."""
     if hit is None or hit.locale != text.locale or not hit.current:
         return [0.0] * len(sections)
-    plain = document_text(clean_text(text.title), clean_text(to_plain(text.body, text.title)))
+    plain = document_text(clean_text(text.title, 1000), plain_of(text))
     words = set(plain[hit.start : hit.end].lower().split())
     return [0.5 * _share(set(section.text.lower().split()), words) for section in sections]
 
 
 def _share(own: set[str], words: set[str]) -> float:
     return len(own & words) / len(own) if own else 0.0
+
+
+def _place(section: Section) -> tuple[str, ...]:
+    """The headings over a passage, and its page where the file has pages."""
+    return section.breadcrumb if section.page is None else (*section.breadcrumb, f"p. {section.page}")
 
 
 def _evidence(number: int, chosen: _Chosen, actor: Actor) -> Evidence:
@@ -270,7 +289,7 @@ def _evidence(number: int, chosen: _Chosen, actor: Actor) -> Evidence:
         source=page.source,
         title=text.title,
         label=label,
-        breadcrumb=chosen.section.breadcrumb,
+        breadcrumb=_place(chosen.section),
         text=chosen.section.text,
         locale=text.locale,
         audience=str(declared.get("audience") or ""),

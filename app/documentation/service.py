@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import ColumnElement
 
 from app.core.access import policy
-from app.core.clock import Clock
 from app.core.contracts.actor import Actor
-from app.core.contracts.documents import DocumentIndex
 from app.core.errors import NotFound
 from app.core.unit import Unit, Units
-from app.documentation import store
-from app.documentation.entities import BY_CORPUS
+from app.documentation import collections, store
+from app.documentation.entities import entity_of
+from app.documentation.index_store import IndexPart, ensure_indexes
 from app.documentation.indexer import Indexer, IndexReport
 from app.documentation.markdown import Heading, to_html
 from app.documentation.models import DocumentationPage, DocumentationText
 from app.documentation.overview import Overview
-from app.documentation.reader import CORPORA, Reading, read_all
+from app.documentation.places import CORPORA, NAMED, Collection, Place, collection_places, handbook_places
+from app.documentation.reader import Reading, read
 
 
 @dataclass(frozen=True)
@@ -58,20 +59,55 @@ class PageView:
 class Documentation:
     """Called by web, api, cli and by the switch, which checks the sources before it starts."""
 
-    def __init__(self, index: DocumentIndex, clock: Clock, root: Path) -> None:
-        self.indexer = Indexer(index, clock)
+    def __init__(self, indexer: Indexer, root: Path, further: Sequence[Path] = ()) -> None:
+        """``further`` are more roots of the handbook's shape."""
+        self.indexer = indexer
         self.root = root
-        self.overview = Overview(root)
+        self.further = tuple(further)
+        self.overview = Overview(self)
 
     def index(
         self, units: Units, root: Path | None = None, corpora: Sequence[str] = CORPORA, full: bool = False
     ) -> IndexReport:
-        """Bring the corpora to what the files say; raises as `reader.read_all`, then nothing was written."""
-        return self.indexer.index_all(units, root or self.root, corpora, full)
+        """Bring the corpora to what the files say; raises as `reader.read_all`, then nothing was written.
+
+        ``root`` stands in place of the handbook; pages of further roots are left alone then.
+        """
+        if root is None:
+            places, spared = self.places(), tuple[str, ...]()
+        else:
+            places = handbook_places(root)
+            spared = tuple(one.before for one in self.places() if one.before) if self.further else ()
+        return self.indexer.run(units, places, full, spared, corpora)
+
+    def index_collection(self, units: Units, name: str, full: bool = False) -> IndexReport:
+        """Bring a named collection to what the files in all of its folders say. Raises :class:`NotFound`."""
+        with units() as unit:
+            found = collections.find(unit, collections.check_name(name))
+        return self.indexer.run(units, collection_places(found), full)
+
+    def save_collection(self, unit: Unit, name: str, wished: Mapping[str, Any]) -> Collection:
+        """Make a named collection, or change the one of this name in what is ``wished`` (fields of `Collection`).
+
+        Raises :class:`Invalid` for what no collection can be.
+        """
+        known = {one.name: one for one in collections.named(unit)}
+        changed = dict(wished)
+        if changed.get("driver", "delimiter") != "delimiter":
+            changed["delimiter"] = ""
+        return collections.save(unit, replace(known.get(name) or Collection(name), **changed))
+
+    def places(self) -> list[Place]:
+        """The folders of the handbook and of further roots. Raises :class:`ConfigurationError`."""
+        return handbook_places(self.root, self.further)
+
+    def ensure_index(self, unit: Unit) -> list[IndexPart]:
+        """What passages are kept in, table by table; missing indexes are made. Safe to repeat."""
+        return ensure_indexes(unit.session)
 
     def validate_sources(self) -> Reading:
-        """Read every file and write nothing; raises as :meth:`index`."""
-        return read_all(self.root)
+        """Read every file of the handbook and write nothing; raises as :meth:`index`."""
+        return read(self.places())
 
     def corpora(self, actor: Actor) -> list[str]:
         """The corpora that the actor may read."""
@@ -95,15 +131,15 @@ class Documentation:
         text = _text_in(page, locale or actor.locale) if page else None
         if page is None or text is None:
             raise NotFound("page.not_found")
-        file = f"{corpus}/{text.locale}/{source}.md"
-        html, headings = to_html(_without_title(text), file)
+        place = f"{corpus}/{text.locale}/{source}.md"
+        html, headings = to_html(_without_title(text), place)
         return PageView(
             corpus=corpus,
             source=source,
             title=text.title,
             html=html,
             headings=headings,
-            file=file,
+            file=text.file or place,
             locale=text.locale,
             locales=tuple(item.locale for item in page.texts),
             revision=page.revision,
@@ -114,14 +150,14 @@ class Documentation:
 
     def _visible(self, actor: Actor, corpus: str) -> ColumnElement[bool]:
         """The pages that the actor's rows reach. Raises :class:`NotFound` for a corpus that they may not read."""
-        if corpus not in CORPORA or not _shows(corpus, actor):
+        if corpus not in (*CORPORA, NAMED) or not _shows(corpus, actor):
             raise NotFound("page.not_found")
-        return policy.visible(BY_CORPUS[corpus], actor)
+        return policy.visible(entity_of(corpus), actor)
 
 
 def _shows(corpus: str, actor: Actor) -> bool:
     """A page is its title and text: whoever may not read both reads no page."""
-    return {"title", "body"} <= policy.readable(BY_CORPUS[corpus], actor)
+    return {"title", "body"} <= policy.readable(entity_of(corpus), actor)
 
 
 def _text_in(page: DocumentationPage, locale: str) -> DocumentationText | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 blueprint = Blueprint("documentation", __name__)
 
-LABELS = {"user": N_("User guide"), "developer": N_("Developer documentation")}
+LABELS = {"user": N_("User guide"), "developer": N_("Developer documentation"), "named": N_("Document collections")}
 DESCRIPTIONS = {
     "user": N_("How to search, edit records and change the embedding model."),
     "developer": N_("How the console is built, run and extended."),
@@ -54,7 +54,7 @@ def page(corpus: str, source: str, *, unit: Unit) -> ResponseReturnValue:
     found = service().page(unit, actor(), corpus, source, wished if wished in LOCALES else None)
     siblings = [
         {"href": address(line.corpus, line.source), "title": line.title, "active": line.source == source}
-        for line in service().pages(unit, actor(), corpus)
+        for line in (service().pages(unit, actor(), corpus) if corpus != "named" else ())
     ]
     return render_template(
         "documentation/page.html", page=_shown(found), siblings=siblings, corpus={"label": _(LABELS[corpus])}

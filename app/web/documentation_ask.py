@@ -5,26 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from flask import Blueprint, render_template, request, url_for
+from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 from flask_babel import gettext as _
 from markupsafe import Markup
 
 from app.core.errors import Invalid, NotFound
 from app.core.locale import LOCALES
-from app.core.messages import N_, sentence
+from app.core.messages import N_
 from app.core.unit import Unit
 from app.edge.context import actor, container
 from app.edge.errors import field_errors
 from app.edge.limits import costly
 from app.edge.transactions import in_unit
-from app.web.documentation import LABELS, MODULES, address, service
+from app.web.documentation import LABELS, address, service
+from app.web.documentation_sources import (
+    shown_collection,
+    shown_counts,
+    shown_error,
+    shown_line,
+    shown_page,
+    shown_passages,
+)
 from app.web.record_words import word
-from app.web.search import DEGRADED, DISABLED
+from app.web.search_words import DEGRADED, DISABLED
 
 if TYPE_CHECKING:
     from app.documentation.answering import Answer, Answering
-    from app.documentation.overview import SourceLine
     from app.documentation.retrieved import Evidence
 
 blueprint = Blueprint("documentation_ask", __name__)
@@ -33,13 +40,7 @@ UNWRITTEN: Mapping[str, str] = {
     "no_model": N_("No language model is connected yet: these are the passages that cover your question."),
     "model_unavailable": N_("The language model does not answer: these are the passages that cover your question."),
     "model_silent": N_("The language model wrote nothing: these are the passages that cover your question."),
-}
-STATES: Mapping[str, tuple[str, str]] = {
-    "current": ("success", N_("Up to date")),
-    "stale": ("warning", N_("Changed since")),
-    "missing": ("warning", N_("Not indexed yet")),
-    "gone": ("warning", N_("File is gone")),
-    "failed": ("danger", N_("Left out")),
+    "model_off_form": N_("The language model wrote no sentences: these are the passages that cover your question."),
 }
 
 
@@ -67,18 +68,30 @@ def ask() -> ResponseReturnValue:
         "locales": [(code, word(code)) for code in LOCALES],
         "error": next(iter(errors.values()), None),
     }
-    return render_template("documentation/ask.html", form=form, answer=shown), 422 if errors else 200
+    kept = _kept_days(answering) if corpora else None
+    return render_template("documentation/ask.html", form=form, answer=shown, kept_days=kept), 422 if errors else 200
 
 
 @blueprint.get("/documentation/sources")
 @in_unit
 def sources(*, unit: Unit) -> ResponseReturnValue:
-    """Every source with its state."""
-    lines = [_line(line) for line in service().overview.sources(unit, actor())]
-    counts = [
-        (_(label), tone, sum(1 for line in lines if line["state"] == name)) for name, (tone, label) in STATES.items()
-    ]
-    return render_template("documentation/sources.html", lines=lines, counts=[one for one in counts if one[2]])
+    """The sources of one collection with their states, a page of them at a time."""
+    overview = service().overview
+    lines = overview.collections(unit, actor())
+    name = request.args.get("collection", "user")
+    found = overview.sources(unit, actor(), name)
+    state = request.args.get("state", "")
+    number = request.args.get("page", "1")
+    return render_template(
+        "documentation/sources.html",
+        collections=[shown_collection(one, name) for one in lines],
+        counts=shown_counts(found.lines, name, state),
+        blocked=shown_error(found.blocked),
+        live=found.live,
+        state=state,
+        command="flask docs index" if name in LABELS else f"flask docs index --collection {name}",
+        **shown_page(found.lines, name, state, int(number) if number.isascii() and number.isdigit() else 1),
+    )
 
 
 @blueprint.get("/documentation/sources/<corpus>/<locale>/<path:source>")
@@ -86,16 +99,7 @@ def sources(*, unit: Unit) -> ResponseReturnValue:
 def passages(corpus: str, locale: str, source: str, *, unit: Unit) -> ResponseReturnValue:
     """The passages of one source in one language."""
     found = service().overview.passages(unit, actor(), corpus, source, locale)
-    sections = [
-        {
-            "number": section.n + 1,
-            "breadcrumb": section.breadcrumb,
-            "words": len(section.text.split()),
-            "html": Markup(found.html(section)),
-        }
-        for section in found.sections
-    ]
-    return render_template("documentation/passages.html", line=_line(found.line), sections=sections)
+    return render_template("documentation/passages.html", line=shown_line(found.line), sections=shown_passages(found))
 
 
 def _answering() -> Answering:
@@ -103,6 +107,16 @@ def _answering() -> Answering:
     if found is None:
         raise NotFound("documentation.not_installed")
     return found
+
+
+def _kept_days(answering: Answering) -> int | None:
+    """For how many days this person's questions are kept; None when they are not."""
+    who = actor()
+    if answering.questions is None or who.is_guest or who.impersonator_id is not None:
+        return None
+    with container().units() as unit:
+        rules = answering.questions.rules(unit)
+    return rules.days if rules.enabled else None
 
 
 def _shown(answer: Answer) -> dict[str, object]:
@@ -113,6 +127,7 @@ def _shown(answer: Answer) -> dict[str, object]:
         "outcome": answer.outcome,
         "claims": answer.claims,
         "dropped": answer.dropped,
+        "removed": answer.removed,
         "model": answer.model,
         "unwritten": _(UNWRITTEN[answer.degraded]) if answer.degraded else None,
         "degraded": _(quiet) if quiet else None,
@@ -133,30 +148,4 @@ def _source(one: Evidence) -> dict[str, object]:
         "href": f"{address(one.corpus, one.source)}?locale={one.locale}",
         "html": Markup(one.html),
         "similarity": one.similarity,
-    }
-
-
-def _line(line: SourceLine) -> dict[str, object]:
-    tone, label = STATES[line.state]
-    href = None
-    if line.indexed_at is not None:
-        href = url_for("documentation_ask.passages", corpus=line.corpus, locale=line.locale, source=line.source)
-    return {
-        "state": line.state,
-        "tone": tone,
-        "state_label": _(label),
-        "title": line.title or line.file,
-        "file": line.file,
-        "corpus_label": _(LABELS[line.corpus]),
-        "audience": line.audience,
-        "module": _(MODULES.get(line.module, line.module.capitalize())) if line.module else "",
-        "tenant": line.tenant,
-        "permissions": line.permissions,
-        "locale": line.locale,
-        "locale_label": word(line.locale),
-        "passages": line.passages,
-        "indexed_at": line.indexed_at,
-        "error": sentence(line.error.code, line.error.values, _) if line.error else None,
-        "href": href,
-        "page_href": f"{address(line.corpus, line.source)}?locale={line.locale}",
     }

@@ -105,7 +105,8 @@ def answer(model: str, texts: list[str], as_base64: bool) -> bytes:
         }
         for index, row in enumerate(vectors(model, texts))
     ]
-    return json.dumps({"object": "list", "data": data, "model": model, "usage": {"total_tokens": 1}}).encode()
+    usage = {"prompt_tokens": 1, "total_tokens": 1}
+    return json.dumps({"object": "list", "data": data, "model": model, "usage": usage}).encode()
 
 
 async def serve(stub: Stub, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -8,6 +8,7 @@ import pytest
 from apiflask import APIFlask
 
 from app.container import Container
+from app.core.settings.schema import DOCS_MIN_SIMILARITY, DOCS_MOST
 from tests.fakes.chat_model import FakeChatModel
 from tests.fixtures.clients import Api, People
 
@@ -68,6 +69,46 @@ def test_an_answer_by_a_model(reader: Api, container: Container) -> None:
     ]
     assert [one["number"] for one in said["sources"]] == [1]
     assert said["meta"]["model"] == "fake-chat"
+
+
+def test_the_setting_says_how_many_passages_there_are_unless_the_caller_does(reader: Api, container: Container) -> None:
+    def count(**query: Any) -> int:
+        return len(retrieve(reader, q="model", **query).json["data"])
+
+    assert count() == 5
+    with container.units() as unit:
+        container.settings.write_system(unit, DOCS_MOST, 2)
+    assert (count(), count(top_k=3), count(top_k=0), count(top_k=-7)) == (2, 3, 1, 1)
+    assert count(top_k=99) == 10
+    assert len(answer(reader, question="password").json["sources"]) <= 2
+
+
+def test_the_least_similarity_is_a_setting_in_thousandths(container: Container) -> None:
+    assert container.answering is not None
+    limits = container.answering.retrieval._limits
+    with container.units() as unit:
+        assert limits(unit.session).min_similarity is None
+        container.settings.write_system(unit, DOCS_MIN_SIMILARITY, 812)
+        assert limits(unit.session).min_similarity == 0.812
+
+
+def test_what_the_model_writes_is_held_against_the_passages(reader: Api, container: Container) -> None:
+    assert container.answering is not None
+    container.answering.chat = FakeChatModel("Open [it](https://evil.example/?q=1) [1][8]. ![p](//evil.example/p.png)")
+    said = answer(reader, question="How do I change my password?").json
+    assert said["claims"] == [
+        {"text": "Open it.", "cites": [1], "supported": True},
+        {"text": "p", "cites": [], "supported": False},
+    ]
+    assert (said["meta"]["dropped_citations"], said["meta"]["removed_links"]) == (1, 2)
+
+
+def test_another_form_than_prose_is_no_answer(reader: Api, container: Container) -> None:
+    assert container.answering is not None
+    container.answering.chat = FakeChatModel('{"outcome": "answered", "claims": []}')
+    said = answer(reader, question="How do I change my password?").json
+    assert (said["outcome"], said["claims"], said["meta"]["model_degraded"]) == ("passages", [], "model_off_form")
+    assert said["sources"]
 
 
 def test_what_is_not_documented(reader: Api) -> None:

@@ -10,6 +10,8 @@ from apiflask import APIFlask
 from click.testing import Result
 
 from app.container import Container
+from app.core.contracts.actor import SYSTEM
+from tests.fakes.chat_model import FakeChatModel
 from tests.integration.documentation.test_indexing import PAGE, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,6 +67,16 @@ def test_help_answers_once_or_until_an_empty_line(app: APIFlask, root: Path) -> 
     assert "[1] User guide" in run(app, "help", "--question", "some words", "--profile", "user").output
 
 
+def test_help_tells_what_a_model_wrote_with_its_sources(app: APIFlask, root: Path, container: Container) -> None:
+    assert container.answering is not None
+    run(app, "index", "--path", str(root))
+    container.answering.chat = FakeChatModel("It is a star [1][4]. Nobody knows why.")
+    once = run(app, "help", "--question", "star of packages").output
+    assert once == "It is a star. [1] Nobody knows why.\n\nSources\n[1] Layers / Shape\n"
+    container.answering.chat = FakeChatModel('{"a": 1}')
+    assert "A star of packages." in run(app, "help", "--question", "star of packages").output
+
+
 def test_the_datasets_are_large_enough() -> None:
     cases = [case for file in DATASETS for case in json.loads(file.read_text())["cases"]]
     slices = {name for case in cases for name in case["slices"]}
@@ -80,13 +92,22 @@ def test_the_handbook_is_found_as_well_as_its_floors_say(app: APIFlask, containe
     options = [part for file in DATASETS for part in ("--dataset", str(file))]
     done = run(app, "eval", "--words", "--json", *options)
     assert done.exit_code == 0, done.output
-    reports = json.loads(done.output)
+    reports = json.loads(done.stdout)
     assert len(reports) == len(DATASETS) == 4
     for report in reports:
         assert report["strategies"] == ["keyword"]
         assert {"source_hit_at_k", "mean_reciprocal_rank", "abstention_accuracy"} <= set(report["floors"])
         assert report["metrics"]["refusal_accuracy"] == 1.0
         assert report["metrics"]["unavailable_rate"] == 0.0
+    with container.units() as unit:
+        assert container.evaluations is not None
+        kept = container.evaluations.runs.listing(unit, SYSTEM)
+        first = container.evaluations.runs.show(unit, SYSTEM, kept[-1].id)
+    assert {(run.kind, run.retrieval, run.model) for run in kept} == {("dataset", "words", None)}
+    assert [run.suite for run in reversed(kept)] == [file.stem for file in DATASETS]
+    assert (first.cases, len(first.results)) == (len(reports[0]["failures"]) + reports[0]["passed"], first.cases)
+    assert first.metrics["mean_reciprocal_rank"] == reports[0]["metrics"]["mean_reciprocal_rank"]
+    assert not first.breaches
 
 
 def test_a_figure_below_its_floor_fails(app: APIFlask, root: Path, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 from app.container import Container
 from app.core.contracts.actor import Actor
 from app.documentation.answering import Answering
-from app.documentation.indexer import documents
 from app.documentation.models import DocumentationPage, DocumentationText
+from app.documentation.searchable import documents
 
 DECLARED: dict[str, Any] = {
     "audience": "user",
@@ -37,11 +37,20 @@ AddPage = Callable[..., int]
 def add_page(container: Container) -> AddPage:
     """Store and index a page of one text; keywords are metadata, ``absent`` names what is left out of it."""
 
-    def add(source: str, body: str, *, corpus: str = "user", locale: str = "en", absent: str = "", **more: Any) -> int:
+    def add(
+        source: str,
+        body: str,
+        *,
+        corpus: str = "user",
+        locale: str = "en",
+        absent: str = "",
+        title: str = "",
+        **more: Any,
+    ) -> int:
         metadata = {**DECLARED, "locale": locale, "safe_source_label": f"Handbook: {source}", **more}
         metadata.pop(absent, None)
         text = DocumentationText(
-            locale=locale, title=source, body=body, front_matter=metadata, content_hash=source.encode()
+            locale=locale, title=title or source, body=body, front_matter=metadata, content_hash=source.encode()
         )
         page = DocumentationPage(corpus=corpus, source=source, revision=1, texts=[text])
         with container.units() as unit:
