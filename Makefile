@@ -102,9 +102,32 @@ bench-switch: setup-dev ## what a switch costs beside its model, copy and index 
 bench-crud: setup-dev ## lists and details of records under row rules, beside the same SQL by hand
 	$(BIN)/python -m evaluations.bench.bench_crud
 
+.PHONY: bench-search
+bench-search: setup-dev ## searches by words, by meaning and by both, beside the same SQL by hand (SIZE=small|full)
+	$(BIN)/python -m evaluations.bench.bench_search --size $(or $(SIZE),small)
+
+.PHONY: bench-quality
+bench-quality: setup-dev ## how well search finds on public sets (QUALITY_DATA=folder SIZE=small|full, RERANK_URL)
+	@test -n "$(QUALITY_DATA)" || { echo "QUALITY_DATA is missing: the folder of the retrieval sets" >&2; exit 2; }
+	$(BIN)/python -m evaluations.bench.bench_quality --size $(or $(SIZE),small) --data "$(QUALITY_DATA)" \
+		--rerank "$(RERANK_URL)" --rerank-model "$(RERANK_MODEL)" --elasticsearch "$(TEST_ELASTICSEARCH_URL)"
+
+.PHONY: bench-docs
+bench-docs: setup-dev ## ingesting documentation beside a loop by hand; full: LlamaIndex, LangChain, Haystack too (SIZE=small|full)
+	$(BIN)/python -m evaluations.bench.bench_docs --size $(or $(SIZE),small)
+
+.PHONY: bench-docs-quality
+bench-docs-quality: setup-dev ## how well collections of documents are found on public sets (QUALITY_DATA=folder SIZE=small|full)
+	@test -n "$(QUALITY_DATA)" || { echo "QUALITY_DATA is missing: the folder of the retrieval sets" >&2; exit 2; }
+	$(BIN)/python -m evaluations.bench.bench_docs_quality --size $(or $(SIZE),small) --data "$(QUALITY_DATA)"
+
 .PHONY: bench-recovery
 bench-recovery: setup-dev ## seconds until a switch moves again after a kill, per kind of process (SIZE=small|full)
 	$(BIN)/python -m evaluations.bench.bench_recovery --size $(or $(SIZE),small)
+
+.PHONY: search-degradation
+search-degradation: setup-dev ## every part of a search away, slow or wrong, and docs/reference/search-degradation.md
+	$(BIN)/python -m tests.integration.search.degradation.report $(PYTEST_ARGS)
 
 .PHONY: faults
 faults: setup-dev ## every fault, the sweeps and the soaks, and docs/reference/faults.md (SIZE=small|full)

@@ -7,8 +7,8 @@ them blocked the console starts and searches by words (`architecture.md`, deleti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Engine
@@ -33,6 +33,9 @@ from app.core.audit.service import Audit
 from app.core.clock import Clock, SystemClock
 from app.core.config import Config
 from app.core.contracts.actor import Actor
+from app.core.contracts.chat import ChatModel
+from app.core.contracts.copies import EngineCopies
+from app.core.contracts.passages import PassageSearch
 from app.core.contracts.strategy import SearchStrategyResolver
 from app.core.contracts.vectors import VectorSearch
 from app.core.crud.approving import RecordApplier
@@ -42,6 +45,8 @@ from app.core.crud.many import ManyRecords
 from app.core.crud.service import Records
 from app.core.crud.summary import Summaries
 from app.core.db import make_engine
+from app.core.elasticsearch.client import Cluster
+from app.core.elasticsearch.reading import Reader
 from app.core.errors import Unavailable
 from app.core.idempotency.service import Idempotency
 from app.core.outbox import Outbox
@@ -49,14 +54,13 @@ from app.core.processes.health import Health
 from app.core.queue import JobQueue, RedisQueue
 from app.core.registry import Registry
 from app.core.settings.schema import (
-    BUDGET_BALANCED,
-    DEEP_PER_MINUTE,
-    EMBEDDING_MODEL,
-    PAGE_SIZE,
-    RETAIN_PREVIOUS_DAYS,
+    DOCS_MIN_SIMILARITY,
+    DOCS_MOST,
+    QUERY_DAYS,
+    QUERY_LOG,
+    QUERY_TEXT,
+    QUERY_TEXTS,
     SEARCH_ENGINE,
-    SYNONYMS_EN,
-    SYNONYMS_IT,
     VECTOR_DIMENSIONS,
     VECTOR_ENABLED,
     VECTOR_MODEL,
@@ -66,27 +70,37 @@ from app.core.settings.schema import (
     declared,
 )
 from app.core.settings.service import Settings
+from app.core.settings.switch import SwitchSettings
 from app.core.unit import Unit, Units
 from app.sao.entities import TICKETS
+from app.search.engine_report import EngineReport
 from app.search.engines.chosen import ChosenEngine
 from app.search.engines.elasticsearch import ElasticsearchEngine
-from app.search.engines.elasticsearch_client import Cluster
 from app.search.engines.elasticsearch_follow import Elasticsearch
+from app.search.engines.elasticsearch_switch import ElasticsearchCopies
 from app.search.engines.ports import SearchEngine
 from app.search.engines.postgres import PostgresEngine
+from app.search.engines.postgres_statistics import WordStatistics
 from app.search.engines.schema import RowFilters
+from app.search.intent import ModelIntent
+from app.search.options import NAMES, read_options
+from app.search.plan import ModelPlanner
 from app.search.rates import DeepRate
 from app.search.resolver import LexicalResolver
 from app.search.service import Search
-from app.search.spelling import read_groups
+from app.search.suggestions import Suggestions
 from app.search.work import Defaults
 
 if TYPE_CHECKING:
     from app.documentation.answering import Answering
+    from app.documentation.evaluations import Evaluations
+    from app.documentation.ingest import Ingest
     from app.documentation.service import Documentation
     from app.embeddings.client import ModelServers
+    from app.embeddings.indexes.ports import PassageIndex
     from app.embeddings.models import SwitchFailure
     from app.embeddings.parts import EmbeddingParts
+    from app.embeddings.passage_search import PassageQueries
     from app.embeddings.profiles import Profiles
 
 
@@ -127,15 +141,26 @@ class Container:
     contents: Contents
     documentation: Documentation | None
     word_engine: SearchEngine
+    word_statistics: WordStatistics
     search: Search
+    suggestions: Suggestions
+    engine_report: EngineReport
     elasticsearch: Elasticsearch | None = None
     vectors: VectorSearch | None = None
     answering: Answering | None = None
+    evaluations: Evaluations | None = None
+    ingest: Ingest | None = None
     ai: EmbeddingParts | None = None
-    profiles: Profiles | None = None
-    model_servers: ModelServers | None = None
     strip: Callable[[Actor], object] | None = None
     switch_failures: Callable[[int], Sequence[SwitchFailure]] | None = None
+
+    @property
+    def profiles(self) -> Profiles | None:
+        return self.ai.profiles if self.ai else None
+
+    @property
+    def model_servers(self) -> ModelServers | None:
+        return self.ai.servers if self.ai else None
 
     def embedding_parts(self) -> EmbeddingParts:
         """The part that runs the vectors. Raises :class:`Unavailable` where it is not installed."""
@@ -148,33 +173,30 @@ def build_container(config: Config, *, clock: Clock | None = None, queue: JobQue
     """Assemble the parts; nothing is connected to before it is used. Tests may hand in a clock and a queue."""
     clock = clock or SystemClock()
     queue = queue or RedisQueue(config.redis_url)
-    engine = make_engine(config.database_url)
-    units = Units(engine, queue)
+    units = Units(make_engine(config.database_url), queue)
     registry = Registry([CONTENTS, TICKETS])
     row_filters = RowFilters(registry)
     word_engine: SearchEngine = PostgresEngine(row_filters, clock)
     outbox = Outbox(word_engine.words)
-    documentation = _documentation(config, registry, outbox, clock)
+    passages, window = _passages(row_filters)
+    documentation = _documentation(config, registry, outbox, clock, passages, window)
     audit = Audit(clock)
     settings = Settings(declared(), clock, audit=audit)
-    appliers: dict[str, Applier] = {SETTING: SettingApplier(settings)}
-    approvals = Approvals(ApprovalParts(clock, audit, registry, settings, _authors(registry), appliers))
-    settings.moderation = approvals
-    elasticsearch: Elasticsearch | None = None
-    if config.elasticsearch_url:
-        cluster = Cluster(config.elasticsearch_url, config.elasticsearch_prefix, clock, config.elasticsearch_timeout)
-        elasticsearch = Elasticsearch(units, cluster, registry)
-        word_engine = _chosen(word_engine, ElasticsearchEngine(cluster, word_engine, row_filters, registry), settings)
-    ai = _ai_parts(config, units, queue, clock, settings)
-    if ai is not None:
-        _serving_settings(settings, ai.profiles)
-    vectors = _vectors(units, settings, row_filters, ai)
+    approvals, appliers = _approvals(clock, audit, registry, settings)
+    elasticsearch = _elasticsearch(config, units, registry, clock)
+    reader = None if elasticsearch is None else Reader(units, elasticsearch.cluster, elasticsearch.serving)
+    if reader is not None:
+        word_engine = _chosen(word_engine, ElasticsearchEngine(reader, word_engine, row_filters, registry), settings)
+    ai = _ai_parts(config, units, queue, clock, settings, ElasticsearchCopies(elasticsearch) if elasticsearch else None)
+    vectors = _vectors(units, settings, row_filters, ai, _passage_index(reader, registry, settings, clock, passages))
     records = Records(registry, outbox, clock, audit, approvals)
     appliers[RECORD] = RecordApplier(records, Records(registry, outbox, clock, audit, Planning()))
+    answering = _answering(config, units, word_engine, clock, vectors, settings, passages) if documentation else None
+    evaluations, ingest = _evaluations(config, units, documentation, answering, vectors, ai)
     return Container(
         config=config,
         clock=clock,
-        engine=engine,
+        engine=units.engine,
         queue=queue,
         units=units,
         registry=registry,
@@ -196,13 +218,16 @@ def build_container(config: Config, *, clock: Clock | None = None, queue: JobQue
         contents=Contents(outbox, clock),
         documentation=documentation,
         word_engine=word_engine,
-        search=_search(units, registry, word_engine, DeepRate(config.redis_url, clock), settings, vectors),
+        word_statistics=WordStatistics(units, registry, clock),
+        search=_search(units, registry, word_engine, DeepRate(config.redis_url, clock), settings, vectors, ai),
+        suggestions=Suggestions(units, registry, word_engine),
+        engine_report=EngineReport(units, _engine_name(settings), elasticsearch),
         elasticsearch=elasticsearch,
         vectors=vectors,
-        answering=_answering(units, word_engine, clock, vectors) if documentation else None,
+        answering=answering,
+        evaluations=evaluations,
+        ingest=ingest,
         ai=ai,
-        profiles=ai.profiles if ai else None,
-        model_servers=ai.servers if ai else None,
         switch_failures=_switch_failures(units) if ai else None,
     )
 
@@ -212,6 +237,16 @@ def _audit_log(registry: Registry, clock: Clock) -> AuditLog:
         return records_of_many(actor, registry, entity, record_id)
 
     return AuditLog(registry, clock, rows_seen, readable)
+
+
+def _approvals(
+    clock: Clock, audit: Audit, registry: Registry, settings: Settings
+) -> tuple[Approvals, dict[str, Applier]]:
+    """Approvals, and who applies what is approved, by kind; records' applier is added when there are records."""
+    appliers: dict[str, Applier] = {SETTING: SettingApplier(settings)}
+    approvals = Approvals(ApprovalParts(clock, audit, registry, settings, _authors(registry), appliers))
+    settings.moderation = approvals
+    return approvals, appliers
 
 
 def _authors(registry: Registry) -> Callable[[Unit, int], Actor | None]:
@@ -224,21 +259,47 @@ def _authors(registry: Registry) -> Callable[[Unit, int], Actor | None]:
     return author
 
 
-class SwitchSettings:
-    """What the switch reads and writes of the settings."""
+def _elasticsearch(config: Config, units: Units, registry: Registry, clock: Clock) -> Elasticsearch | None:
+    """What writes to Elasticsearch, with the vectors where there are any; None without an address."""
+    if not config.elasticsearch_url:
+        return None
+    cluster = Cluster(config.elasticsearch_url, config.elasticsearch_prefix, clock, config.elasticsearch_timeout)
+    try:
+        from app.embeddings.indexes.stored import ServingGeneration, StoredVectors
+    except ModuleNotFoundError as error:
+        if not _is_ours(error):
+            raise
+        return Elasticsearch(units, cluster, registry, clock)
+    return Elasticsearch(units, cluster, registry, clock, StoredVectors(), ServingGeneration())
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
 
-    def retain_days(self, unit: Unit) -> int:
-        return int(self.settings.value(unit, RETAIN_PREVIOUS_DAYS) or 0)
+def _passage_index(
+    reader: Reader | None, registry: Registry, settings: Settings, clock: Clock, single: PassageQueries | None
+) -> PassageIndex | None:
+    """The index of vectors that the setting names (for ``single`` passages, too); None where there is one only."""
+    if reader is None:
+        return None
+    try:
+        from app.embeddings.indexes.chosen import ChosenIndex
+        from app.embeddings.indexes.elasticsearch import ElasticsearchPassages
+        from app.embeddings.indexes.pgvector_nearest import PgvectorIndex
+    except ModuleNotFoundError as error:
+        if not _is_ours(error):
+            raise
+        return None
+    engine = _engine_name(settings)
 
-    def model_chosen(self, unit: Unit, key: str, by: Actor) -> None:
-        if key:
-            self.settings.write_system(unit, EMBEDDING_MODEL, key, by.id)
+    def is_chosen(session: Session) -> bool:
+        return engine(session) == "elasticsearch"
+
+    if single is not None:
+        single.also_from(reader, registry, is_chosen)
+    return ChosenIndex(PgvectorIndex(), ElasticsearchPassages(reader, registry), is_chosen, clock)
 
 
-def _ai_parts(config: Config, units: Units, queue: JobQueue, clock: Clock, settings: Settings) -> EmbeddingParts | None:
+def _ai_parts(
+    config: Config, units: Units, queue: JobQueue, clock: Clock, settings: Settings, copies: EngineCopies | None
+) -> EmbeddingParts | None:
     """The vectors and all that runs them; None when the package is not there."""
     try:
         from app.embeddings.client import ModelServers
@@ -249,8 +310,9 @@ def _ai_parts(config: Config, units: Units, queue: JobQueue, clock: Clock, setti
             raise
         return None
     profiles = load_profiles(config)
-    servers = ModelServers(profiles, config.servers, clock)
-    return build_parts(config, units, queue, clock, profiles, servers, SwitchSettings(settings))
+    servers = ModelServers(profiles, config.servers, clock, config.rerank)
+    _serving_settings(settings, profiles)
+    return build_parts(config, units, queue, clock, profiles, servers, SwitchSettings(settings), copies)
 
 
 def _is_ours(error: ModuleNotFoundError) -> bool:
@@ -288,7 +350,11 @@ def _switch_failures(units: Units) -> Callable[[int], Sequence[SwitchFailure]]:
 
 
 def _vectors(
-    units: Units, settings: Settings, row_filters: RowFilters, ai: EmbeddingParts | None
+    units: Units,
+    settings: Settings,
+    row_filters: RowFilters,
+    ai: EmbeddingParts | None,
+    index: PassageIndex | None,
 ) -> VectorSearch | None:
     """The vector half of search; None when the package is not there."""
     if ai is None:
@@ -296,7 +362,7 @@ def _vectors(
     from app.embeddings.query import VectorQueries
 
     return VectorQueries(
-        units, ai.servers, row_filters, lambda session: bool(settings.value(Unit(session), VECTOR_ENABLED))
+        units, ai.servers, row_filters, lambda session: bool(settings.value(Unit(session), VECTOR_ENABLED)), index
     )
 
 
@@ -307,26 +373,25 @@ def _search(
     rate: DeepRate,
     settings: Settings,
     vectors: VectorSearch | None,
+    ai: EmbeddingParts | None,
+    chat: ChatModel | None = None,
 ) -> Search:
-    """Search by words, and by vectors too where there are any: exactly one resolver is wired."""
+    """Search by words, and by vectors too where there are any: exactly one resolver is wired.
+
+    ``chat`` makes deep search possible; no chat model is wired yet.
+    """
     resolver: SearchStrategyResolver = LexicalResolver()
-    model: Callable[[Session], str | None] = _no_model
-    if vectors is not None:
+    defaults = Defaults(
+        options=lambda session: read_options(settings.values(Unit(session), NAMES)), deep_allowed=rate.allowed
+    )
+    if vectors is not None and ai is not None:
         from app.embeddings.query import serving_model
         from app.embeddings.strategy import VectorResolver
 
-        resolver, model = VectorResolver(resolver, vectors), serving_model
-
-    def deep_allowed(session: Session, actor: Actor) -> bool:
-        return rate.allowed(actor, int(settings.value(Unit(session), DEEP_PER_MINUTE) or 0))
-
-    defaults = Defaults(
-        lambda session: int(settings.value(Unit(session), PAGE_SIZE) or 20),
-        model,
-        lambda session: int(settings.value(Unit(session), BUDGET_BALANCED) or 0),
-        _synonyms(settings),
-        deep_allowed,
-    )
+        intent = ModelIntent(chat, rate.clock) if chat is not None else None
+        planner = ModelPlanner(chat, rate.clock) if chat is not None else None
+        resolver = VectorResolver(resolver, vectors, intent, planner, ai.servers.reranker())
+        defaults = replace(defaults, model=serving_model, calibration=ai.profiles.calibration)
     return Search(units, registry, engine, resolver, rate.clock, defaults)
 
 
@@ -337,24 +402,38 @@ def _chosen(postgres: SearchEngine, elasticsearch: ElasticsearchEngine, settings
     )
 
 
-def _synonyms(settings: Settings) -> Callable[[Session], Mapping[str, Sequence[Sequence[str]]]]:
-    names = {"en": SYNONYMS_EN, "it": SYNONYMS_IT}
-
-    def synonyms(session: Session) -> Mapping[str, Sequence[Sequence[str]]]:
-        values = settings.values(Unit(session), tuple(names.values()))
-        return {locale: read_groups(str(values[name] or "")) for locale, name in names.items()}
-
-    return synonyms
+def _engine_name(settings: Settings) -> Callable[[Session], str]:
+    return lambda session: str(settings.value(Unit(session), SEARCH_ENGINE))
 
 
 def _no_model(session: Session) -> None:
     return None
 
 
-def _documentation(config: Config, registry: Registry, outbox: Outbox, clock: Clock) -> Documentation | None:
+def _passages(row_filters: RowFilters) -> tuple[PassageQueries | None, Callable[[Unit], int | None]]:
+    """Single passages by their vectors, and the serving model's window; nothing when the package is not there."""
+    try:
+        from app.embeddings.passage_search import PassageQueries, serving_window
+    except ModuleNotFoundError as error:
+        if not _is_ours(error):
+            raise
+        return None, lambda unit: None
+    return PassageQueries(row_filters), lambda unit: serving_window(unit.session)
+
+
+def _documentation(
+    config: Config,
+    registry: Registry,
+    outbox: Outbox,
+    clock: Clock,
+    passages: PassageSearch | None,
+    window: Callable[[Unit], int | None],
+) -> Documentation | None:
     """The documentation corpora and their entities; None when the package is not there."""
     try:
         from app.documentation.entities import ENTITIES
+        from app.documentation.indexer import Indexer
+        from app.documentation.pgvector_store import PgvectorPassages
         from app.documentation.service import Documentation
     except ModuleNotFoundError as error:
         if not _is_ours(error):
@@ -362,11 +441,21 @@ def _documentation(config: Config, registry: Registry, outbox: Outbox, clock: Cl
         return None
     for entity in ENTITIES:
         registry.add(entity)
-    return Documentation(outbox, clock, config.changeover_docs_root)
+    indexer = Indexer(PgvectorPassages(outbox, clock, passages), window)
+    return Documentation(indexer, config.changeover_docs_root, config.docs_extra_roots)
 
 
-def _answering(units: Units, engine: SearchEngine, clock: Clock, vectors: VectorSearch | None) -> Answering:
+def _answering(
+    config: Config,
+    units: Units,
+    engine: SearchEngine,
+    clock: Clock,
+    vectors: VectorSearch | None,
+    settings: Settings,
+    passages: PassageSearch | None,
+) -> Answering:
     """Answers from the documentation; no chat model is wired yet, so passages answer."""
+    from app.documentation.analytics.log import QuestionLog, Rules
     from app.documentation.answering import Answering
     from app.documentation.confidence import MEASURED
     from app.documentation.retrieval import Limits, Retrieval
@@ -377,6 +466,32 @@ def _answering(units: Units, engine: SearchEngine, clock: Clock, vectors: Vector
         from app.embeddings.query import serving_model as model
 
     def limits(session: Session) -> Limits:
-        return Limits(calibration=MEASURED.get(model(session) or ""))
+        values = settings.values(Unit(session), (DOCS_MOST, DOCS_MIN_SIMILARITY))
+        most, least = int(values[DOCS_MOST] or 5), values[DOCS_MIN_SIMILARITY]
+        calibration = MEASURED.get(model(session) or "")
+        return Limits(most, None if least is None else int(least) / 1000, calibration=calibration)
 
-    return Answering(Retrieval(units, PostgresWordSearch(engine, clock), vectors, limits))
+    def rules(session: Session) -> Rules:
+        values = settings.values(Unit(session), (QUERY_LOG, QUERY_TEXT, QUERY_DAYS))
+        return Rules(bool(values[QUERY_LOG]), values[QUERY_TEXT] == QUERY_TEXTS[0], int(values[QUERY_DAYS] or 30))
+
+    questions = QuestionLog(units, clock, settings.audit, config.secret_keys, rules)
+    return Answering(
+        Retrieval(units, PostgresWordSearch(engine, clock), vectors, limits, passages), None, questions, clock
+    )
+
+
+def _evaluations(
+    config: Config,
+    units: Units,
+    documentation: Documentation | None,
+    answering: Answering | None,
+    vectors: VectorSearch | None,
+    ai: EmbeddingParts | None,
+) -> tuple[Evaluations | None, Ingest | None]:
+    """Suites of golden questions, and files and uploads into collections; nothing without documentation."""
+    if documentation is None or answering is None:
+        return None, None
+    from app.documentation.evaluation_parts import build
+
+    return build(units, documentation.indexer, answering, vectors, ai.catch_up if ai else None, config.commits)

@@ -26,6 +26,7 @@ from tests.fixtures.catalogues import compile_for_session
 from tests.fixtures.clients import Api, Browser, People
 from tests.fixtures.databases import WorkerDatabase, migrate
 from tests.fixtures.elasticsearch import offer_for_session
+from tests.fixtures.patience import patient
 from tests.fixtures.servers import TestServers, create_database, drop_database, start_for_session
 
 SECRET_KEY = "a secret key of the tests only"
@@ -129,8 +130,10 @@ def queue() -> RecordingQueue:
 @pytest.fixture
 def container(config: Config, clock: FakeClock, queue: RecordingQueue) -> Iterator[Container]:
     """Every part of the console on the test's database, with a fake clock and a queue that only records."""
-    parts = build_container(config, clock=clock, queue=queue)
+    parts = patient(build_container(config, clock=clock, queue=queue))
     yield parts
+    if parts.answering and parts.answering.questions:
+        parts.answering.questions.writer.wait(10)  # else its connection would outlive the test
     parts.engine.dispose()
 
 

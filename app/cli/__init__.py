@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from flask import Flask
 
-from app.cli import data, db, docs, embeddings, queues, search, servers, tokens, users
+from app.cli import data, db, docs, embeddings, queues, rag, search, servers, tokens, users
 
 GROUPS: tuple[click.Group, ...] = (
     data.group,
@@ -13,6 +13,7 @@ GROUPS: tuple[click.Group, ...] = (
     docs.group,
     embeddings.group,
     queues.group,
+    rag.group,
     search.group,
     servers.group,
     tokens.group,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from app.cli import docs_collections, docs_queries, rag
 from app.cli.group import CommandGroup
 from app.core.contracts.actor import SYSTEM
 from app.core.errors import Unavailable
@@ -21,7 +23,11 @@ if TYPE_CHECKING:
     from app.documentation.evaluating import Report
     from app.documentation.service import Documentation
 
-group = CommandGroup("docs", help="The handbook: its index, questions to it, and how good the answers are.")
+group = CommandGroup(
+    "docs",
+    help="The handbook: its index, questions to it, and how good the answers are.",
+    commands=(*docs_queries.COMMANDS, *docs_collections.COMMANDS),
+)
 
 PROFILES = ("developer", "user")
 
@@ -39,14 +45,20 @@ def parts() -> tuple[Documentation, Answering]:
 @click.option("--path", type=click.Path(exists=True, file_okay=False, path_type=Path),
               help="A folder with user and developer folders, in place of CHANGEOVER_DOCS_ROOT.")  # fmt: skip
 @click.option("--full", is_flag=True, help="Make every page anew, also where its file is unchanged.")
-def index(profile: str, path: Path | None, full: bool) -> None:
+@click.option("--collection", help="A named collection in place of the handbook: all of its folders are read again.")
+def index(profile: str, path: Path | None, full: bool, collection: str | None) -> None:
     """Bring the index to what the files say; only what changed is written. Pages whose file is gone go.
 
     An unknown audience stops everything. A file with another fault is named, and the exit code is 1.
     """
     documentation, _ = parts()
-    corpora = PROFILES if profile == "all" else (profile,)
-    report = documentation.index(container().units, path, corpora, full)
+    if collection is not None:
+        if path is not None:
+            raise click.UsageError("--path is for the handbook; flask rag ingest reads a folder into a collection")
+        report = documentation.index_collection(container().units, collection, full)
+    else:
+        corpora = PROFILES if profile == "all" else (profile,)
+        report = documentation.index(container().units, path, corpora, full)
     click.echo(
         f"{report.created} created, {report.updated} updated, {report.unchanged} unchanged, {report.removed} removed"
     )
@@ -77,9 +89,13 @@ def help_(question: str | None, profile: str, locale: str) -> None:
               required=True, help="A dataset as JSON; may be repeated.")  # fmt: skip
 @click.option("--words", is_flag=True, help="Without vectors: the same figures on every machine.")
 @click.option("--json", "as_json", is_flag=True)
-def evaluate(datasets: tuple[Path, ...], words: bool, as_json: bool) -> None:
+@click.option("--no-record", is_flag=True, help="Leave the history of evaluations as it is.")
+def evaluate(datasets: tuple[Path, ...], words: bool, as_json: bool, no_record: bool) -> None:
     """Ask every question of the datasets; exits with 1 when a figure is below its floor."""
     reports = [(file, _run(file, words)) for file in datasets]
+    if not no_record:
+        for file, report in reports:
+            rag.kept(partial(rag.evaluations().keep_dataset, file.stem, report, "command", words))
     if as_json:
         shown = [{"dataset": file.stem, **report.as_json()} for file, report in reports]
         click.echo(json.dumps(shown if len(shown) > 1 else shown[0], indent=2, ensure_ascii=False))
@@ -111,11 +127,16 @@ def _print_answer(answer: Answer) -> None:
         click.echo("The documentation does not say.")
         return
     if answer.outcome == "answered":
-        click.echo(answer.text)
+        click.echo(_printable(answer.text))
     else:
         for one in answer.retrieved.passages:
-            click.echo(f"[{one.number}] {' / '.join((one.label, *one.breadcrumb))}\n\n{one.text}\n")
-    click.echo(f"\nSources\n{answer.sources_block}")
+            click.echo(_printable(f"[{one.number}] {' / '.join((one.label, *one.breadcrumb))}\n\n{one.text}\n"))
+    click.echo(_printable(f"\nSources\n{answer.sources_block}"))
+
+
+def _printable(text: str) -> str:
+    """Without what a terminal would obey: a page may hold escape sequences and direction marks."""
+    return "".join(one for one in text if one.isprintable() or one in "\n\t")
 
 
 def _print_report(file: Path, report: Report) -> None:

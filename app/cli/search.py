@@ -33,13 +33,17 @@ def reindex(engine: str) -> None:
                 tasks[entity] = bar.add_task(entity)
             bar.update(tasks[entity], completed=done, total=total)
 
-        indexes = parts.elasticsearch.reindex(progress)
-    for index in indexes:
+        done = parts.elasticsearch.reindex(progress)
+    for index in done.indexes:
         click.echo(f"{index} answers now.")
+    for one in done.refused:
+        click.echo(f"{one.entity} {one.record_id} was left out: Elasticsearch refuses it ({one.kind}).", err=True)
     with parts.units() as unit:
         chosen = parts.settings.value(unit, SEARCH_ENGINE)
     if chosen != engine:
         click.echo(f"Search still uses {chosen}; change that with flask search use elasticsearch.")
+    if done.refused:
+        raise SystemExit(1)
 
 
 @group.command("use")

@@ -38,6 +38,16 @@ class ServerSettings(BaseModel):
         return value.rstrip("/")
 
 
+class RerankSettings(BaseModel):
+    """The cross-encoder, its API and its model's name (the Cohere-style API demands one)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    server: ServerSettings
+    api: Literal["tei", "cohere"]
+    model: str | None = None
+
+
 class Config(BaseModel):
     """All of the process's configuration. Field names are the variables in lower case."""
 
@@ -46,6 +56,7 @@ class Config(BaseModel):
     database_url: str
     redis_url: str
     secret_key: SecretStr = Field(min_length=16)
+    changeover_previous_secret_keys: SecretStr | None = None
     changeover_env: Literal["production", "development", "test"] = "production"
     changeover_home: Path = Path(".local")
     changeover_log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -56,6 +67,12 @@ class Config(BaseModel):
     changeover_rate_limit_costly: int = Field(default=120, ge=0, le=1_000_000)
     changeover_rate_limit_anonymous: int = Field(default=120, ge=0, le=1_000_000)
     changeover_docs_root: Path = Path("docs/handbook")
+    changeover_docs_extra_roots: str | None = None
+
+    rag_eval_git_sha: str | None = None
+    github_sha: str | None = None
+    ci_commit_sha: str | None = None
+    buildkite_commit: str | None = None
 
     elasticsearch_url: str | None = None
     elasticsearch_prefix: str = Field(default="changeover", pattern=r"^[a-z][a-z0-9_]{0,40}$")
@@ -75,6 +92,13 @@ class Config(BaseModel):
     ai_embeddings_give_up_seconds: int = Field(default=900, ge=1)
     ai_embeddings_interrupted_seconds: int = Field(default=1800, ge=1)
     embeddings_workers: int = Field(default=2, ge=1, le=64)
+
+    ai_rerank_url: str | None = None
+    ai_rerank_key: SecretStr | None = None
+    ai_rerank_api: Literal["tei", "cohere"] = "tei"
+    ai_rerank_model: str | None = None
+    ai_rerank_timeout: float = Field(default=10.0, gt=0)
+    ai_rerank_batch_size: int = Field(default=32, ge=1, le=2048)
 
     @field_validator("database_url")
     @classmethod
@@ -104,6 +128,24 @@ class Config(BaseModel):
         return _clamped(value, default=20, top=200)
 
     @property
+    def secret_keys(self) -> list[str]:
+        """The present secret, and those before it, of which traces may be left in the database."""
+        before = self.changeover_previous_secret_keys
+        earlier = before.get_secret_value().split(",") if before else []
+        return [self.secret_key.get_secret_value(), *(key.strip() for key in earlier if key.strip())]
+
+    @property
+    def docs_extra_roots(self) -> list[Path]:
+        """Further folders of documentation, separated by commas, semicolons or line ends."""
+        parts = (self.changeover_docs_extra_roots or "").replace(";", ",").replace("\n", ",").split(",")
+        return [Path(part.strip()) for part in parts if part.strip()]
+
+    @property
+    def commits(self) -> tuple[str | None, ...]:
+        """What the build says it builds, in the order in which it is believed; nobody checks that it is a commit."""
+        return self.rag_eval_git_sha, self.github_sha, self.ci_commit_sha, self.buildkite_commit
+
+    @property
     def servers(self) -> dict[str, ServerSettings]:
         """Every declared model server by name; ``embeddings`` is the one of ``AI_EMBEDDINGS_URL``."""
         named = dict(self.ai_embeddings_servers)
@@ -116,6 +158,19 @@ class Config(BaseModel):
                 slots=self.ai_embeddings_slots,
             )
         return named
+
+    @property
+    def rerank(self) -> RerankSettings | None:
+        """The cross-encoder of ``AI_RERANK_URL``, None without one."""
+        if not self.ai_rerank_url:
+            return None
+        server = ServerSettings(
+            url=self.ai_rerank_url,
+            key=self.ai_rerank_key,
+            timeout=self.ai_rerank_timeout,
+            batch_size=self.ai_rerank_batch_size,
+        )
+        return RerankSettings(server=server, api=self.ai_rerank_api, model=self.ai_rerank_model)
 
 
 def _clamped(value: object, *, default: int, top: int) -> int:
@@ -145,6 +200,8 @@ def read_config(environ: Mapping[str, str] | None = None) -> Config:
         raise ConfigurationError(problems) from None
     if config.changeover_crash_at and config.changeover_env == "production":
         problems.append("CHANGEOVER_CRASH_AT is refused when CHANGEOVER_ENV is production")
+    if config.ai_rerank_url and config.ai_rerank_api == "cohere" and not config.ai_rerank_model:
+        problems.append("AI_RERANK_MODEL is missing; AI_RERANK_API=cohere names a model with each request")
     if problems:
         raise ConfigurationError(problems)
     return config

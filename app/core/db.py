@@ -5,6 +5,9 @@ from __future__ import annotations
 from sqlalchemy import Engine, MetaData, create_engine
 from sqlalchemy.orm import DeclarativeBase
 
+CONNECTIONS = 15
+"""Of one process at most. They are kept: eight threads that search by words and meaning use fourteen, and to open one
+again takes longer than such a search."""
 NAMING = {
     "pk": "%(table_name)s_pkey",
     "ix": "%(table_name)s_%(column_0_N_name)s_idx",
@@ -20,7 +23,7 @@ class Base(DeclarativeBase):
     metadata = MetaData(naming_convention=NAMING)
 
 
-def make_engine(url: str, *, pool_size: int = 5, application_name: str = "changeover") -> Engine:
+def make_engine(url: str, *, pool_size: int = CONNECTIONS, application_name: str = "changeover") -> Engine:
     """An engine for ``postgresql+psycopg`` addresses.
 
     Server-side prepared statements are off: a plan that became generic no longer uses the partial HNSW indexes
@@ -29,7 +32,7 @@ def make_engine(url: str, *, pool_size: int = 5, application_name: str = "change
     return create_engine(
         url,
         pool_size=pool_size,
-        max_overflow=10,
+        max_overflow=CONNECTIONS - pool_size,
         pool_pre_ping=True,
         pool_timeout=10,
         hide_parameters=True,  # an error is logged; the texts of records and queries must not be

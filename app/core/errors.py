@@ -117,7 +117,8 @@ class ModelServerFailed(Unavailable):
     """The one failure class of the model servers' client (seed 000, "Request id").
 
     ``reason`` is a short class: ``unreachable``, ``timeout``, ``status``, ``too_large``, ``overloaded``,
-    ``malformed``, ``count``, ``index``, ``dimensions``, ``not_finite``, ``zero``, ``norm``, ``model``.
+    ``malformed``, ``count``, ``index``, ``dimensions``, ``not_finite``, ``zero``, ``norm``, ``model``, ``score``,
+    ``score_count``.
     ``retry_after`` is the server's own wish in seconds, if it said one.
     """
 

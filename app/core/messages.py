@@ -151,6 +151,12 @@ SENTENCES: Mapping[str, str] = {
     "server.zero": N_("The model server %(server)s returned a vector of zeros."),
     "server.norm": N_("The model server %(server)s returned a vector of length %(norm)s where 1 is declared."),
     "server.model": N_("The model server %(server)s answers as %(got)s, but the profile needs %(expected)s."),
+    "server.score": N_("The model server %(server)s returned a score that is no number."),
+    "server.score_count": N_("The model server %(server)s returned %(got)s scores for %(sent)s texts."),
+    "rerank.scores": N_("The second ranking gave %(got)s usable scores for %(sent)s texts."),
+    "rerank.other_model": N_("The reranking server answers as %(answered)s, but AI_RERANK_MODEL is %(declared)s."),
+    "rerank.wrong_way": N_("The reranking server puts a text that is off the question above its answer."),
+    "rerank.no_text": N_("The hits have no text that a second ranking could read."),
     "ai.absent": N_("The AI packages are not installed; search answers by words."),
     # profiles and the start of a switch (seed-facts 2.5, in this order)
     "profile.unknown": N_("There is no embedding model named %(profile)s. Known: %(known)s."),
@@ -195,6 +201,7 @@ SENTENCES: Mapping[str, str] = {
         "Documents that could not be embedded and need a decision: %(count)s. Retry them or set them aside."
     ),
     "switch.failed.rounds": N_("After %(rounds)s rounds %(count)s documents are still missing: %(examples)s"),
+    "switch.failed.engine_away": N_("Elasticsearch has been away for %(since)s seconds (%(detail)s)."),
     "switch.failed.index": N_("The index of %(entity)s could not be built: %(detail)s"),
     "switch.failed.verify": N_("The check of %(entity)s did not hold: %(detail)s"),
     "switch.failed.disk": N_("There is not enough room: %(needed)s bytes are needed and %(free)s are free."),
@@ -228,6 +235,8 @@ SENTENCES: Mapping[str, str] = {
         "%(entity)s can't be searched by you: results show its title and texts, and one of these fields is hidden from"
         " you."
     ),
+    "search.intent_unreadable": N_("The language model's answer does not say what the question means."),
+    "search.plan_unreadable": N_("The language model's answer is no plan for a search."),
     "engine.absent": N_("Elasticsearch has no address: set ELASTICSEARCH_URL."),
     "engine.away": N_("Elasticsearch can't be reached or does not answer in time (%(kind)s)."),
     "engine.busy": N_("Elasticsearch is too busy to take what is sent to it (%(kind)s)."),
@@ -235,6 +244,7 @@ SENTENCES: Mapping[str, str] = {
     "engine.refused": N_("Elasticsearch refused a request with status %(status)s (%(kind)s)."),
     "engine.not_built": N_("Elasticsearch has no index that is kept up to date (%(kind)s). Build it first."),
     "engine.incomplete": N_("The new index of %(entity)s holds %(got)s records instead of %(expected)s."),
+    "engine.switch_open": N_("A switch of the embedding model is open: its indexes are built by it. Wait for its end."),
     "engine.reindex_first": N_("Elasticsearch is not ready: build its index first with flask search reindex."),
     # import
     "import.not_json": N_("The line is not a JSON object."),
@@ -252,16 +262,55 @@ SENTENCES: Mapping[str, str] = {
     ),
     "documentation.unreadable": N_("The file can't be opened."),
     "documentation.not_utf8": N_("The file is not valid UTF-8."),
-    "documentation.control_characters": N_("The file holds NUL bytes."),
+    "documentation.control_characters": N_("The file holds control characters, so it is no text."),
+    "documentation.link_loop": N_("The link leads back to itself or to a folder above it."),
+    "documentation.open_fence": N_("The code block that begins in line %(line)s never ends."),
+    "documentation.same_source": N_("The file %(file)s gives the same source already."),
+    "documentation.too_much_text": N_("The file holds more than %(limit)s characters of text."),
+    "documentation.no_text": N_("The file holds no text."),
+    "documentation.not_extracted": N_("The file can't be read as %(kind)s."),
+    "documentation.extraction_killed": N_(
+        "Reading the file took more than %(seconds)s s or %(megabytes)s MB and was ended."
+    ),
+    "documentation.splitter": N_("The splitter needs %(field)s: %(expected)s."),
+    "documentation.collection_name": N_(
+        "%(name)s is no name for a collection: it takes a to z, digits, hyphens and underscores, and not the names of "
+        "the handbook's corpora."
+    ),
+    "documentation.no_collection": N_("There is no collection %(name)s."),
+    "documentation.mixed_models": N_(
+        "The documentation was embedded with %(other)s in part, and %(serving)s serves: both together give answers "
+        "that mean nothing. Index it anew, or switch back."
+    ),
     "documentation.too_long": N_("The file is longer than %(limit)s bytes."),
     "documentation.front_matter": N_("The front matter can't be read as YAML."),
     "documentation.field": N_("The front matter needs %(field)s: %(expected)s."),
     "documentation.no_title": N_("The page has neither a title nor a first heading."),
+    "documentation.erase_what": N_("Say whose questions to erase, or which question."),
+    "documentation.query_table": N_(
+        "The table documentation_queries has another form, see its columns %(columns)s; --force makes it anew and "
+        "loses the questions in it."
+    ),
     "documentation.not_installed": N_("The documentation is switched off in this installation."),
     "documentation.unavailable": N_(
         "The documentation can't answer now: a page breaks the rules of who may read it. Tell an administrator."
     ),
     "documentation.dataset": N_("The dataset can't be read: %(where)s %(expected)s."),
+    "documentation.suite": N_("The suite can't be read: %(where)s %(expected)s."),
+    "documentation.baseline": N_("The file is no run that was saved."),
+    "documentation.assigned": N_("%(value)s is no METRIC=NUMBER from 0 to 1; the metrics are %(allowed)s."),
+    "documentation.source_name": N_(
+        "%(source)s can't be the name of a source: up to eight parts divided by /, none that begins with a dot."
+    ),
+    "documentation.source_kind": N_(
+        "%(source)s is no kind of file that is read: Markdown, text, HTML, PDF and docx are, by their endings."
+    ),
+    "documentation.costly": N_(
+        "Embedding this takes about %(tokens)s tokens, more than %(limit)s; send it with force to do it all the same."
+    ),
+    "evaluation.no_vectors": N_("The passages can't be searched by meaning now (%(reason)s), so nothing was measured."),
+    "evaluation.run_unknown": N_("There is no evaluation run %(run)s."),
+    "evaluation.no_run_before": N_("There is no run before %(run)s to compare it with."),
 }
 
 

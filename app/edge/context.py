@@ -40,6 +40,7 @@ ADMINISTERED = (
     "/api/v1/embedding-",
     "/api/v1/vector-health",
     "/api/v1/queues",
+    "/api/v1/documentation/queries",
 )
 """Where a token that changes something needs the scope admin."""
 VIEWING_AS = "viewing_as"

@@ -53,6 +53,17 @@ NAMES = (
 )
 
 
+ENGINE_NAMES = (
+    "copies.before_bulk",
+    "copies.bulk_written",
+    "copies.noted",
+    "copies.copied",
+    "copies.refreshed",
+    "copies.before_alias",
+    "copies.alias_moved",
+    "copies.dropped",
+)
+"""Passed by Elasticsearch's part of a switch only, where it keeps copies of the vectors."""
 JOB_BEGINS = ("step.claimed", "chunk.claimed", "events.claimed", "indexes.claimed", "verify.claimed")
 DRILLED = tuple(name for name in NAMES if not name.startswith(("start.", "abandon.", "resume.", "tidy.")))
 """Points that the workers of a running switch pass."""
@@ -63,13 +74,13 @@ class CrashDrill:
 
     def __init__(self, wish: str) -> None:
         name, _, count = wish.partition(":")
-        if name not in NAMES:
-            raise ValueError(f"CHANGEOVER_CRASH_AT: {name} is none of {', '.join(NAMES)}")
+        if name not in NAMES + ENGINE_NAMES:
+            raise ValueError(f"CHANGEOVER_CRASH_AT: {name} is none of {', '.join(NAMES + ENGINE_NAMES)}")
         self.name = name
         self.left = int(count or 1)
 
     def __call__(self, name: str) -> None:
-        if name not in NAMES:
+        if name not in NAMES + ENGINE_NAMES:
             raise ValueError(f"unknown checkpoint {name}")
         if name == self.name:
             self.left -= 1

@@ -143,6 +143,7 @@ class Sampled:
     vector: Sequence[float]
     title: str
     body: str
+    parts: Sequence[tuple[int, str]] = ()
 
 
 def limit_time(session: Session, seconds: float) -> None:
@@ -272,7 +273,7 @@ def sample(session: Session, space_id: int, size: int) -> list[Sampled]:
         text(
             """
             select e.entity, e.record_id, e.locale, e.text_hash, e.n, e.passage_hash, cast(e.embedding as real[]),
-                d.title, d.body
+                d.title, d.body, d.parts
             from embeddings e join search_documents d on d.entity = e.entity and d.record_id = e.record_id
                 and d.locale = e.locale and d.text_hash = e.text_hash
             where e.ctid = any(array(select o.ctid from embeddings o where o.space_id = :space

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.core.errors import ChangeoverError, ModelServerFailed, Unavailable
-from app.embeddings.identity import Inspection, refusal
+from app.core.errors import ChangeoverError, Conflict, ModelServerFailed, Unavailable
+from app.embeddings.identity import Inspection, refusal, same_model
 from app.embeddings.profiles import Profile
+from app.embeddings.rerank import RERANK_SERVER, CrossEncoder
 
 if TYPE_CHECKING:
     from app.embeddings.client import EmbeddingClient, ModelServers
+
+PAIRS = (
+    "What is the capital of Italy?",
+    ("Rome is the capital of Italy.", "The printer on the third floor is broken."),
+)
+"""A question, its answer, and a text that has nothing to do with it (`seed-facts.md` 15, "two fixed pairs")."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,43 @@ def check_server(client: EmbeddingClient, timeout: float) -> ServerCheck:
     except Unavailable as error:
         return ServerCheck(profile, size, None, error)
     return ServerCheck(profile, size, inspection, refusal(profile, inspection))
+
+
+@dataclass(frozen=True)
+class RerankCheck:
+    """What the cross-encoder answered to two fixed pairs. ``model`` is what is declared, ``info_model`` and
+    ``max_batch`` (texts) what its ``GET /info`` says; ``scores`` is None when it didn't answer."""
+
+    server: str
+    api: str
+    model: str | None
+    batch_size: int
+    info_model: str | None = None
+    max_batch: int | None = None
+    scores: tuple[float, ...] | None = None
+    problem: ChangeoverError | None = None
+
+    @property
+    def batch_too_large(self) -> bool:
+        """As of :class:`ServerCheck`."""
+        return self.max_batch is not None and self.max_batch < self.batch_size
+
+
+def check_reranker(reranker: CrossEncoder, timeout: float) -> RerankCheck:
+    """The answer must score above the text that has nothing to do with the question; reported, not raised."""
+    settings = reranker.settings
+    check = RerankCheck(RERANK_SERVER, settings.api, settings.model, settings.server.batch_size)
+    question, texts = PAIRS
+    try:
+        model, most = reranker.info(timeout)
+        check = replace(check, info_model=model, max_batch=most)
+        check = replace(check, scores=tuple(reranker.scores(question, texts, timeout)))
+    except ModelServerFailed as error:
+        return replace(check, problem=error)
+    if model is not None and settings.model is not None and not same_model(model, settings.model):
+        return replace(check, problem=Conflict("rerank.other_model", declared=settings.model, answered=model))
+    answer, other = check.scores or (0.0, 0.0)
+    return check if answer > other else replace(check, problem=Conflict("rerank.wrong_way"))
 
 
 def _inspect(client: EmbeddingClient, timeout: float) -> Inspection:

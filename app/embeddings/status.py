@@ -40,12 +40,12 @@ class EntityProgress:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Why nothing moves just now: ``server`` (since seconds), ``transactions`` (of pid), ``worker`` (queue).
+    """Why nothing moves just now: ``server`` or ``engine`` (since seconds), ``transactions`` (pid), ``worker`` (queue).
 
     ``horizon``: that pid's transaction holds the events' cursor where it is; events are applied all the same.
     """
 
-    kind: Literal["server", "transactions", "worker", "horizon"]
+    kind: Literal["server", "engine", "transactions", "worker", "horizon"]
     detail: str
     seconds: float | None = None
 
@@ -156,10 +156,18 @@ def _phases(switch: Switch) -> list[tuple[str, str]]:
     ]
 
 
+def _waits_for_engine(switch: Switch, facts: Facts) -> bool:
+    """While indexes are built or checked no model is asked: who is away is the engine that keeps copies."""
+    checking = any(tally.phase == "verify" and tally.pending + tally.leased for tally in facts.tallies)
+    return switch.phase == "indexes" or (switch.phase == "verify" and checking)
+
+
 def _waiting(switch: Switch, facts: Facts, now: datetime) -> list[Waiting]:
     found: list[Waiting] = []
     if switch.waiting_since is not None:
-        found.append(Waiting("server", switch.to_key, (now - switch.waiting_since).total_seconds()))
+        seconds = (now - switch.waiting_since).total_seconds()
+        away = _waits_for_engine(switch, facts)
+        found.append(Waiting("engine", "elasticsearch", seconds) if away else Waiting("server", switch.to_key, seconds))
     for build in facts.builds:
         if build.waits_for is not None:
             found.append(Waiting("transactions", str(build.waits_for)))

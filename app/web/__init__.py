@@ -16,6 +16,7 @@ from app.web import (
     auth,
     documentation,
     documentation_ask,
+    evaluations,
     locale,
     pages,
     people,
@@ -24,6 +25,7 @@ from app.web import (
     records,
     roles,
     search,
+    search_health,
     settings,
     vector_health,
 )
@@ -38,6 +40,7 @@ BLUEPRINTS: tuple[Blueprint, ...] = (
     auth.blueprint,
     documentation.blueprint,
     documentation_ask.blueprint,
+    evaluations.blueprint,
     locale.blueprint,
     pages.blueprint,
     people.blueprint,
@@ -46,6 +49,7 @@ BLUEPRINTS: tuple[Blueprint, ...] = (
     records.blueprint,
     roles.blueprint,
     search.blueprint,
+    search_health.blueprint,
     settings.blueprint,
     vector_health.blueprint,
 )

@@ -44,6 +44,7 @@ ACTIONS: Mapping[str, str] = {
     "impersonate": N_("Viewing as began"),
     "impersonate_end": N_("Viewing as ended"),
     "revoke": N_("Revoked"),
+    "erase_questions": N_("Questions to the documentation erased"),
 }
 
 

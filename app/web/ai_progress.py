@@ -176,6 +176,7 @@ def _passage_rate(status: SwitchStatus, switch: Switch) -> float | None:
 def _waiting(ai: EmbeddingParts, wait: Waiting, now: datetime | None) -> JSON:
     said = {
         "server": lambda: _("Waiting for the server of %(model)s", model=name_of(ai, wait.detail)),
+        "engine": lambda: _("Waiting for Elasticsearch"),
         "transactions": lambda: _("Waiting for an older transaction to end (process %(pid)s)", pid=wait.detail),
         "horizon": lambda: _(
             "An old transaction (process %(pid)s) holds back the list of changes; they are applied all the same",

@@ -48,6 +48,7 @@ ACTIONS: Mapping[str, str] = {
     "resume": N_("Resumed"),
     "abandon": N_("Abandoned"),
     "decide": N_("Decided on documents"),
+    "erase_questions": N_("Erased questions to the documentation"),
     "repair": N_("Repaired"),
 }
 OBJECTS: Mapping[str, str] = {

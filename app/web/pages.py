@@ -45,7 +45,9 @@ NAV: tuple[Group, ...] = (
         (
             Place(N_("AI & models"), "/settings/ai", "ai", "a", "settings.select"),
             Place(N_("Vector health"), "/settings/ai/health", "check", "v", "settings.select"),
+            Place(N_("Search indexes"), "/settings/search", "search", "i", "settings.select"),
             Place(N_("Queues"), "/queues", "queue", "q", "queues.select"),
+            Place(N_("Evaluations"), "/evaluations", "half", "", "evaluations.select"),
         ),
     ),
     (

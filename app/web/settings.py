@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 from flask_babel import gettext as _
 
 from app.core.errors import Invalid
-from app.core.settings.schema import AI, RECORDS, SEARCH, Value
+from app.core.settings.schema import AI, DOCUMENTATION, RECORDS, SEARCH, Value
 from app.core.settings.service import Saved, SettingState
 from app.core.unit import Unit
 from app.edge.context import actor, container
@@ -18,7 +18,12 @@ from app.edge.transactions import in_unit
 
 blueprint = Blueprint("settings", __name__)
 
-GROUPS = {AI: ("ai", "/settings/ai"), SEARCH: ("search", None), RECORDS: ("records", None)}
+GROUPS = {
+    AI: ("ai", "/settings/ai"),
+    SEARCH: ("search", "/settings/search"),
+    RECORDS: ("records", None),
+    DOCUMENTATION: ("documentation", None),
+}
 """The group's name in addresses and the page of its own, if there is one."""
 CONTROLS = {"bool": "checkbox", "integer": "number", "choice": "select", "string": "text"}
 

@@ -54,6 +54,9 @@ REQUESTS: Mapping[str, Sent] = {
     "search_api.search": Sent(query="q=news"),
     "documentation_api.retrieve": Sent(query="q=news"),
     "documentation_api.answer": Sent({"question": "news"}),
+    "documentation_ingest_api.ingest": Sent({"collection": "papers", "source": "a.md", "content": "# A\n\nText."}),
+    "documentation_queries_api.erase": Sent({"user_id": 1}),
+    "search_suggestions_api.suggestions": Sent(query="q=ne"),
     "settings_api.update": Sent({"value": 50}),
     "tokens_api.create": Sent({"name": "t", "scopes": ["read"]}),
     "users_api.create": Sent({"login": "nina", "display_name": "Nina"}),
@@ -95,7 +98,7 @@ REQUESTS: Mapping[str, Sent] = {
 """What the routes need that need something; the others are sent empty."""
 
 
-ASKED = ("search.index", "search_api.search", "record_bulk.preview")
+ASKED = ("search.index", "search_api.search", "search_suggestions_api.suggestions", "record_bulk.preview")
 """GET routes that are asked with their query."""
 
 
@@ -138,6 +141,12 @@ class Matrix:
             " values ('record', 'cms.contents', 1, 'update', 1, '{\"category\": [\"news\", \"other\"]}', :editor, 2,"
             " '2100-01-01') returning id"
         )
+        session.execute(
+            text(
+                "insert into evaluation_runs (kind, suite, collection, retrieval, cases, passed, metrics, started_by)"
+                " values ('suite', 'golden', 'papers', 'passages', 0, 0, '{}', 'command')"
+            )
+        )
         role = session.scalar(text("select id from roles where name = 'approver'"))
         return {
             "module": "cms",
@@ -147,6 +156,7 @@ class Matrix:
             "role_id": str(role),
             "modification_id": str(session.scalar(text(modification), values)),
             "switch_id": "1",
+            "run_id": "1",
             "space": "1",
             "corpus": "user",
             "locale": "en",

@@ -25,6 +25,7 @@ FOR_WHOEVER_IS_SIGNED_IN = {
     "/api/v1/openapi.json": "says what there is, not what is in it",
     "/api/v1/permissions": "names of permissions",
     "/api/v1/search": "over what one may see",
+    "/api/v1/search/suggestions": "words of what one may see",
     "/api/v1/tokens": "one's own",
     "/approvals": "one's own changes",
     "/documentation": "lists what one may read",

@@ -33,6 +33,8 @@ def ok(schema: type[shapes.Shape], description: str = "As asked") -> Operation:
 ID: Json = {"type": "integer", "minimum": 1, "maximum": LARGEST_ID}
 FLAG: Json = {"type": "string", "enum": ["true", "false", "1", "0"]}
 TEXT: Json = {"type": "string", "maxLength": 200}
+ONLY: Json = {"type": "array", "maxItems": 20, "items": {"type": "string", "enum": ["sao.tickets.status:open"]}}
+"""One of many: which values there are is for the records to say."""
 CURSOR = query("cursor", ID, "`next_cursor` of the page before")
 REPLAYED = ("Idempotency-Replayed",)
 
@@ -51,6 +53,7 @@ def search(registry: Registry) -> Operation:
                 "entity", names, "Kinds of records; without it all that the caller may see", style="form", explode=True
             ),
             query("locale", {"type": "string", "enum": list(LOCALES)}, "Only this language"),
+            query("only", ONLY, "Only records with these values of declared fields", style="form", explode=True),
             query("mode", {"type": "string", "enum": list(get_args(Mode))}, "Whether words or meaning lead"),
             query("cost", {"type": "string", "enum": list(get_args(Cost))}, "How much an answer may cost"),
             query("matching", {"type": "string", "enum": list(get_args(Matching))}, "How forgiving words are"),
@@ -76,6 +79,7 @@ def search_why(registry: Registry) -> Operation:
             ),
             query("among", names, "The kind of records that the search looks in"),
             query("locale", {"type": "string", "enum": list(LOCALES)}, "Only this language"),
+            query("only", ONLY, "Only records with these values of declared fields", style="form", explode=True),
             query("mode", {"type": "string", "enum": list(get_args(Mode))}, "Whether words or meaning lead"),
             query("cost", {"type": "string", "enum": list(get_args(Cost))}, "How much an answer may cost"),
             query("matching", {"type": "string", "enum": list(get_args(Matching))}, "How forgiving words are"),
@@ -173,8 +177,17 @@ MACHINERY: Mapping[str, Told] = {
     ),
     "search_api.search": search,
     "search_api.why": search_why,
+    "search_suggestions_api.suggestions": ok(shapes.Free, "Words of texts that the caller may see"),
+    "search_health_api.index": ok(shapes.Free, "Every engine that has an address"),
     "documentation_api.retrieve": Operation((Answer(200, "The passages, best first", shapes.Free),)),
     "documentation_api.answer": Operation((Answer(200, "The answer and its sources", shapes.Free),)),
+    "documentation_queries_api.erase": Operation((Answer(200, "How many were deleted", shapes.Free),)),
+    "documentation_ingest_api.ingest": Operation(
+        (Answer(201, "In the collection", shapes.Free, headers=REPLAYED),), errors=(409,)
+    ),
+    "evaluations_api.index": ok(shapes.Items, "Newest first"),
+    "evaluations_api.show": Operation((Answer(200, "The run and its cases", shapes.Free),)),
+    "evaluations_api.diff": Operation((Answer(200, "Both runs, figure by figure and case by case", shapes.Free),)),
     "queues_api.index": ok(shapes.Free),
     "queues_api.failure": Operation((Answer(200, "Done", shapes.Free),), errors=(404,)),
     "embedding_models_api.index": ok(shapes.EmbeddingModels),

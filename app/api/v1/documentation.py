@@ -20,19 +20,18 @@ if TYPE_CHECKING:
 blueprint = APIBlueprint("documentation_api", __name__, url_prefix="/api/v1/documentation")
 
 LONGEST = 2_000
-MOST, USUAL = 10, 5
 
 
 class Retrieve(BaseModel):
-    """A question; ``top_k`` is clamped, ``locale`` is the caller's where it is absent."""
+    """A question; ``top_k`` is clamped to 1 … 10, the setting where it is absent; ``locale`` is the caller's then."""
 
     model_config = ConfigDict(extra="forbid")
 
     q: str = Field(max_length=LONGEST)
-    corpus: Literal["user", "developer"] = "user"
+    corpus: str = Field(default="user", max_length=60)
     locale: Literal["en", "it"] | None = None
     module: str | None = Field(default=None, max_length=100)
-    top_k: int = USUAL
+    top_k: int | None = None
 
 
 class Ask(BaseModel):
@@ -41,10 +40,10 @@ class Ask(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     question: str = Field(max_length=LONGEST)
-    corpus: Literal["user", "developer"] = "user"
+    corpus: str = Field(default="user", max_length=60)
     locale: Literal["en", "it"] | None = None
     module: str | None = Field(default=None, max_length=100)
-    top_k: int = USUAL
+    top_k: int | None = None
     sources: bool = False
 
 
@@ -93,6 +92,7 @@ def _answer(found: Answer, block: bool) -> dict[str, object]:
         "meta": {
             **_meta(found.retrieved),
             "dropped_citations": found.dropped,
+            "removed_links": found.removed,
             "model": found.model,
             "model_degraded": found.degraded,
         },

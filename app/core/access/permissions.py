@@ -29,6 +29,8 @@ NAMED: Mapping[str, str] = {
     "queues.select": N_("See queues and workers"),
     "queues.update": N_("Send failed jobs again, or forget them"),
     "audit.select": N_("Read the audit log"),
+    "documentation.ingest": N_("Upload documents into collections"),
+    "evaluations.select": N_("See evaluation runs"),
     "users.select": N_("See people and their roles"),
     "users.update": N_("Add and change people"),
     "users.impersonate": N_("View the console as another person"),

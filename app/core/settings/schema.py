@@ -32,12 +32,30 @@ VECTOR_SUSPENDED = "search.vector.suspended_reason"
 PAGE_SIZE = "search.page_size"
 SEARCH_ENGINE = "search.engine"
 ENGINES = ("postgres", "elasticsearch")
+BUDGET_FAST = "search.budget_fast_ms"
 BUDGET_BALANCED = "search.budget_balanced_ms"
+BUDGET_DEEP = "search.budget_deep_ms"
+MAX_RETRIES = "search.max_retries"
+WORDS_WEIGHT = "search.words_weight"
+VECTOR_WEIGHT = "search.vector_weight"
+RERANKER = "search.reranker.enabled"
+RERANKER_TOP_K = "search.reranker.top_k"
+RERANKER_WEIGHT = "search.reranker.weight"
+ADAPTIVE_TUNING = "search.adaptive_tuning"
+DEBUG_TIMINGS = "search.debug_timings"
+ORCHESTRATION = "features.search_orchestration.enabled"
+ORCHESTRATION_SECONDS = "features.search_orchestration.timeout"
 DEEP_PER_MINUTE = "search.deep_per_minute"
 SYNONYMS_EN = "search.synonyms_en"
 SYNONYMS_IT = "search.synonyms_it"
 EXPIRE_DAYS = "approvals.expire_days"
 AUDIT_DAYS = "audit.retain_days"
+DOCS_MOST = "features.faq.max_documents"
+DOCS_MIN_SIMILARITY = "features.faq.min_similarity"
+QUERY_LOG = "features.faq.query_logging.enabled"
+QUERY_TEXT = "features.faq.query_logging.query_text_mode"
+QUERY_TEXTS = ("raw", "off")
+QUERY_DAYS = "features.faq.query_logging.retention_days"
 
 
 @dataclass(frozen=True)
@@ -139,6 +157,7 @@ class SettingDefinition:
 AI = N_("AI & models")
 SEARCH = N_("Search")
 RECORDS = N_("Records")
+DOCUMENTATION = N_("Documentation")
 
 
 def _managed(name: str, label: str, help: str, kind: Kind) -> SettingDefinition:
@@ -180,9 +199,11 @@ def _of_search() -> tuple[SettingDefinition, ...]:
             name, SEARCH, label, help, "integer", default=default, smallest=smallest, largest=largest
         )
 
-    late = N_("What is not back by then is left out, and the answer says so. Words always answer.")
+    late = N_("What is not back by then is left out, and the answer says so.")
     return (
+        number(BUDGET_FAST, N_("Time of a fast search (ms)"), late, 300, 100, 30_000),
         number(BUDGET_BALANCED, N_("Time of a balanced search (ms)"), late, 1500, 100, 30_000),
+        number(BUDGET_DEEP, N_("Time of a deep search (ms)"), late, 10_000, 100, 120_000),
         number(
             DEEP_PER_MINUTE,
             N_("Deep searches per minute"),
@@ -191,8 +212,120 @@ def _of_search() -> tuple[SettingDefinition, ...]:
             0,
             1000,
         ),
+        number(
+            MAX_RETRIES,
+            N_("Retries of a poor search"),
+            N_("How often a deep search that asks for it may look again when its answer is poor."),
+            2,
+            0,
+            5,
+        ),
+        *_of_ranking(),
         SettingDefinition(SYNONYMS_EN, SEARCH, N_("English synonyms"), synonyms, "string", default=""),
         SettingDefinition(SYNONYMS_IT, SEARCH, N_("Italian synonyms"), synonyms, "string", default=""),
+    )
+
+
+def _of_documentation() -> tuple[SettingDefinition, ...]:
+    """How answers are looked for, and what is kept of the questions (`seed-facts.md` 17.6 and 18)."""
+
+    def number(name: str, label: str, help: str, smallest: int, largest: int, default: int | None) -> SettingDefinition:
+        return SettingDefinition(
+            name,
+            DOCUMENTATION,
+            label,
+            help,
+            "integer",
+            default=default,
+            smallest=smallest,
+            largest=largest,
+            nullable=default is None,
+        )
+
+    return (
+        number(DOCS_MOST, N_("Passages per answer"), N_("How many passages an answer rests on at most."), 1, 10, 5),
+        number(
+            DOCS_MIN_SIMILARITY,
+            N_("Least similarity (thousandths)"),
+            N_("Passages whose meaning is further away are left out, on the model's own scale. Empty leaves out none."),
+            0,
+            1000,
+            None,
+        ),
+        SettingDefinition(
+            QUERY_LOG,
+            DOCUMENTATION,
+            N_("Keep the questions"),
+            N_("What people ask the user guide is kept under a code in place of their name, never of guests."),
+            "bool",
+            default=False,
+        ),
+        SettingDefinition(
+            QUERY_TEXT,
+            DOCUMENTATION,
+            N_("Text of kept questions"),
+            N_("raw keeps questions as they were asked, off keeps their figures only."),
+            "choice",
+            default=QUERY_TEXTS[0],
+            choices=lambda: QUERY_TEXTS,
+        ),
+        number(QUERY_DAYS, N_("Keep questions (days)"), N_("Older ones are deleted for good."), 1, 365, 30),
+    )
+
+
+def _of_ranking() -> tuple[SettingDefinition, ...]:
+    """How what was found is put in order, and what is told of it (`seed-facts.md` 9, 10, 12, 13)."""
+
+    def percent(name: str, label: str, help: str, default: int) -> SettingDefinition:
+        return SettingDefinition(name, SEARCH, label, help, "integer", default=default, largest=100)
+
+    def switch(name: str, label: str, help: str, default: bool = False) -> SettingDefinition:
+        return SettingDefinition(name, SEARCH, label, help, "bool", default=default)
+
+    weights = N_("Its ratio to the other weight counts; words also weigh less the less of a question they know.")
+    return (
+        percent(WORDS_WEIGHT, N_("Weight of words (percent)"), weights, 50),
+        percent(VECTOR_WEIGHT, N_("Weight of meaning (percent)"), weights, 50),
+        switch(RERANKER, N_("Second ranking"), N_("The best results are read once more and put in order anew.")),
+        SettingDefinition(
+            RERANKER_TOP_K,
+            SEARCH,
+            N_("Results of the second ranking"),
+            N_("So many of the best results are read once more."),
+            "integer",
+            default=30,
+            smallest=5,
+            largest=100,
+        ),
+        percent(
+            RERANKER_WEIGHT,
+            N_("Weight of the second ranking (percent)"),
+            N_("0 keeps the first order, 100 goes by the second ranking alone."),
+            60,
+        ),
+        switch(
+            ADAPTIVE_TUNING,
+            N_("Tuning profile"),
+            N_("Each class of question gets the weights of the measured profile that is part of the program."),
+        ),
+        switch(
+            DEBUG_TIMINGS, N_("Timings of search"), N_("Every answer of the API says how long each of its steps took.")
+        ),
+        switch(
+            ORCHESTRATION,
+            N_("Balanced and deep search"),
+            N_("When this is off, every search is answered fast, by words."),
+            default=True,
+        ),
+        SettingDefinition(
+            ORCHESTRATION_SECONDS,
+            SEARCH,
+            N_("Patience with the language model (s)"),
+            N_("What one call of it may take in a deep search. 0 leaves only the time of the search as a limit."),
+            "integer",
+            default=10,
+            largest=120,
+        ),
     )
 
 
@@ -263,5 +396,6 @@ def declared(embedding_models: Choices | None = None) -> tuple[SettingDefinition
             managed=True,
         ),
         *_of_records(),
+        *_of_documentation(),
         *_of_serving(),
     )
