@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 from uuid import uuid4
@@ -32,16 +32,30 @@ def _config(url: str) -> Config:
     )
 
 
-@pytest.fixture(scope="session", params=ENGINES)
-def crowd(request: pytest.FixtureRequest, servers: TestServers, template_database: str) -> Iterator[Crowd]:
+@pytest.fixture(scope="session")
+def crowds(servers: TestServers, template_database: str) -> Iterator[Callable[[str], Crowd]]:
+    """Five thousand records behind the named engine, kept for the session.
+
+    Not a fixture with parameters of its own: in random order those would be torn down and made again at each change.
+    """
+    kept: dict[str, Crowd] = {}
+    with ExitStack() as stack:
+
+        def crowd_of(engine: str) -> Crowd:
+            if engine not in kept:
+                name = f"crowd_{uuid4().hex[:12]}"
+                config = _config(create_database(servers.database_url, name, template_database))
+                stack.callback(drop_database, servers.database_url, name)
+                kept[engine] = _filled(config, engine, stack)
+            return kept[engine]
+
+        yield crowd_of
+
+
+@pytest.fixture(params=ENGINES)
+def crowd(request: pytest.FixtureRequest, crowds: Callable[[str], Crowd]) -> Crowd:
     """Five thousand records behind one engine."""
-    name = f"crowd_{uuid4().hex[:12]}"
-    config = _config(create_database(servers.database_url, name, template_database))
-    try:
-        with ExitStack() as stack:
-            yield _filled(config, request.param, stack)
-    finally:
-        drop_database(servers.database_url, name)
+    return crowds(request.param)
 
 
 def _filled(config: Config, engine: str, stack: ExitStack) -> Crowd:
