@@ -21,6 +21,7 @@ WITHOUT_KEY = {
     "approvals_api.withdraw": "withdrawing twice is withdrawn once",
     "bulk_api.preview": "changes nothing",
     "documentation_api.answer": "reads and answers; nothing is made",
+    "documentation_queries_api.erase": "the second finds none",
     "embedding_switches_api.resume": "a switch that runs normally can't be resumed; nothing is made",
     "embedding_switches_api.abandon": "there is one open switch; the second finds none",
     "embedding_switches_api.decide": "decides about failures by id; nothing is made",

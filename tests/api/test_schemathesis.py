@@ -47,6 +47,11 @@ NOT_BY_FORM = {
     "roles.update": "as for roles.create",
     "users.create": "names of roles must exist",
     "users.update": "as for users.create",
+    "documentation.answer": "the corpus must be one of the collections",
+    "documentation.retrieve": "as for documentation.answer",
+    "documentation_ingest.ingest": "a text or bytes, of a kind of file that is read",
+    "documentation_queries.erase": "somebody or a question must be named",
+    "search_suggestions.suggestions": "names of entities must exist",
     "approvals.edit": "values are those of the entity that was captured",
     "settings.update": "the value must fit the setting",
 }

@@ -52,7 +52,7 @@ NARROWED = (
     ("cms.contents.category:anna", "cms.contents.category:50%"),
 )
 SEVERAL = settings(
-    max_examples=16,
+    max_examples=10,
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),
