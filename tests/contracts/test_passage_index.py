@@ -20,6 +20,7 @@ from app.embeddings.indexes.elasticsearch import ElasticsearchPassages, Short
 from app.embeddings.indexes.pgvector_nearest import PgvectorIndex
 from tests.fakes.clock import FakeClock
 from tests.fakes.queue import RecordingQueue
+from tests.fixtures.databases import wait_until_nothing_is_older
 from tests.fixtures.elasticsearch import elasticsearch_container
 from tests.integration.search.conftest import CONTENTS, Stage
 
@@ -63,6 +64,7 @@ class ElasticsearchStage(PostgresStage):
         )  # fmt: skip
 
     def settle(self) -> None:
+        wait_until_nothing_is_older(self.follower.units.engine)
         while self.follower.apply():
             pass
         self.follower.cluster.refresh(f"{self.follower.cluster.prefix}-*")

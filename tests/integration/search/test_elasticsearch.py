@@ -23,6 +23,7 @@ from app.search.matching import Alternative, ParsedQuery, parse_query, parse_que
 from tests.fakes.clock import FakeClock
 from tests.fakes.queue import RecordingQueue
 from tests.fixtures.clients import Api, People
+from tests.fixtures.databases import wait_until_nothing_is_older
 from tests.fixtures.elasticsearch import elasticsearch_container
 
 CONTENTS, TICKETS = "cms.contents", "sao.tickets"
@@ -261,6 +262,7 @@ def test_nothing_is_followed_until_an_index_was_built(parts: Container) -> None:
     put(parts, 1, "Printer")
     assert not follower(parts).apply()
     assert follower(parts).state().lag is None
+    wait_until_nothing_is_older(parts.engine)
     follower(parts).reindex(silent)
     put(parts, 2, "Printer")
     assert follower(parts).state().lag == 1

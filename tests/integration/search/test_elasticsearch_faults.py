@@ -22,6 +22,7 @@ from app.search.matching import parse_query
 from tests.fakes.clock import FakeClock
 from tests.fakes.elasticsearch_proxy import Proxy, elasticsearch_proxy, items
 from tests.fakes.queue import RecordingQueue
+from tests.fixtures.databases import wait_until_nothing_is_older
 from tests.fixtures.elasticsearch import elasticsearch_container, elasticsearch_url
 
 CONTENTS = "cms.contents"
@@ -48,6 +49,7 @@ class Stage:
             self.parts.outbox.remove(unit, CONTENTS, record)
 
     def reindex(self) -> Any:
+        wait_until_nothing_is_older(self.parts.engine)
         return self.follower.reindex(lambda entity, done, total: None)
 
     def settle(self) -> None:
