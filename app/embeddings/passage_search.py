@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import structlog
-from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
 from app.core.contracts.conditions import Filter
 from app.core.contracts.passages import Mixture
-from app.core.contracts.vectors import PassageHit, QueryVector, ServingChanged
+from app.core.contracts.vectors import PassageHit, QueryVector
 from app.core.elasticsearch.reading import Reader
 from app.core.errors import Unavailable
 from app.core.registry import Registry
@@ -18,12 +17,11 @@ from app.embeddings import mixture_store, store
 from app.embeddings.indexes import pgvector_query
 from app.embeddings.indexes.elasticsearch import ElasticsearchPassages, Short
 from app.embeddings.indexes.elasticsearch_single import ElasticsearchSingle
-from app.embeddings.indexes.pgvector_nearest import cosine
-from app.embeddings.indexes.ports import Rows, Target
+from app.embeddings.indexes.pgvector_nearest import hit_of
+from app.embeddings.indexes.ports import Lookup, Rows
+from app.embeddings.query import CompileFilter, target_of
 
 log = structlog.get_logger(__name__)
-
-CompileFilter = Callable[[str, Filter | None], ColumnElement[bool]]
 
 
 class PassageQueries:
@@ -43,19 +41,12 @@ class PassageQueries:
         self, session: Session, query: QueryVector, scope: Mapping[str, Filter | None], locale: str | None, limit: int
     ) -> list[PassageHit]:
         """From the index, and read whole where it comes back short of the limit (`search-measured.md` 4)."""
-        serving = store.serving(session)
-        if (
-            serving is None
-            or serving.suspended_reason
-            or (serving.space_id, serving.epoch) != (query.space_id, query.epoch)
-        ):
-            raise ServingChanged
-        target = Target(serving.space_id, serving.dimensions, serving.similarity)
+        target = target_of(session, query)
         rows = {entity: self._compile(entity, tree) for entity, tree in scope.items()}
         if self._elasticsearch is not None and self._is_chosen(session):
             filters = {entity: Rows(scope[entity], condition) for entity, condition in rows.items()}
             try:
-                return self._elasticsearch.passages(session, target, query.vector, filters, locale, limit)
+                return self._elasticsearch.passages(session, Lookup(target, query.vector, filters, locale, limit))
             except Short:
                 pass
             except Unavailable as error:
@@ -66,11 +57,7 @@ class PassageQueries:
         )
         if len(found) < limit:
             found = pgvector_query.passages(session, target, query.vector, rows, locale, limit, exact=True)
-        return [
-            PassageHit(row.entity, row.record_id, row.locale, cosine(target.similarity, row.distance), row.start,
-                       row.end, row.current)
-            for row in found[:limit]
-        ]  # fmt: skip
+        return [hit_of(target, row) for row in found[:limit]]
 
     def mixture(self, session: Session, entities: Sequence[str]) -> Mixture | None:
         """See the contract; next to free while every space is known to serve, to be a target, or to be kept."""

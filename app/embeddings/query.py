@@ -16,8 +16,7 @@ from app.embeddings import store
 from app.embeddings.client import ModelServers
 from app.embeddings.indexes import pgvector_query
 from app.embeddings.indexes.pgvector_nearest import PgvectorIndex
-from app.embeddings.indexes.ports import PassageIndex, Rows, Target
-from app.embeddings.models import Serving
+from app.embeddings.indexes.ports import Lookup, PassageIndex, Rows, Target
 from app.embeddings.profiles import Profile
 from app.embeddings.questions import QuestionVectors, Recent, asked
 
@@ -83,17 +82,11 @@ class VectorQueries:
         window: int,
     ) -> list[PassageHit]:
         """The best ``window`` records; see :class:`~app.core.contracts.vectors.VectorSearch`."""
-        serving = store.serving(session)
-        if (
-            serving is None
-            or serving.suspended_reason
-            or (serving.space_id, serving.epoch) != (query.space_id, query.epoch)
-        ):
-            raise ServingChanged
+        target = target_of(session, query)
         if not scope:
             return []
         rows = {entity: Rows(tree, self._compiled(entity, tree)) for entity, tree in scope.items()}
-        return self._index.nearest(session, _target(serving), query.vector, rows, locale, window)
+        return self._index.nearest(session, Lookup(target, query.vector, rows, locale, window))
 
     def _compiled(self, entity: str, tree: Filter | None) -> ColumnElement[bool]:
         """The same condition for the same tree: statements are kept by it."""
@@ -120,5 +113,14 @@ def serving_model(session: Session) -> str | None:
     return serving.model_key if serving else None
 
 
-def _target(serving: Serving) -> Target:
+def target_of(session: Session, query: QueryVector) -> Target:
+    """Where the vector of a question may be looked for. Raises :class:`ServingChanged` unless what it was made under
+    serves still."""
+    serving = store.serving(session)
+    if (
+        serving is None
+        or serving.suspended_reason
+        or (serving.space_id, serving.epoch) != (query.space_id, query.epoch)
+    ):
+        raise ServingChanged
     return Target(serving.space_id, serving.dimensions, serving.similarity)

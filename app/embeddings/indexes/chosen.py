@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 import structlog
 from sqlalchemy.orm import Session
@@ -11,7 +11,7 @@ from app.core.clock import Clock
 from app.core.contracts.vectors import PassageHit
 from app.core.errors import Unavailable
 from app.embeddings.indexes.elasticsearch import ElasticsearchPassages, Short
-from app.embeddings.indexes.ports import PassageIndex, Rows, Target
+from app.embeddings.indexes.ports import Lookup, PassageIndex
 
 SKIPPED_SECONDS = 60.0
 """An index that has no vectors of the space refuses; it is not asked for them again for so long."""
@@ -35,24 +35,17 @@ class ChosenIndex:
         self._clock = clock
         self._skipped: dict[int, float] = {}
 
-    def nearest(
-        self,
-        session: Session,
-        target: Target,
-        vector: Sequence[float],
-        scope: Mapping[str, Rows],
-        locale: str | None,
-        window: int,
-    ) -> list[PassageHit]:
+    def nearest(self, session: Session, lookup: Lookup) -> list[PassageHit]:
         """See :meth:`app.embeddings.indexes.ports.PassageIndex.nearest`."""
-        skipped = self._clock.monotonic() < self._skipped.get(target.space_id, 0.0)
+        space = lookup.target.space_id
+        skipped = self._clock.monotonic() < self._skipped.get(space, 0.0)
         if not skipped and self._is_chosen(session):
             try:
-                return self._elasticsearch.nearest(session, target, vector, scope, locale, window)
+                return self._elasticsearch.nearest(session, lookup)
             except Short:
                 pass
             except Unavailable as error:
-                log.warning("search.passages_from_postgres", code=error.code, space=target.space_id)
+                log.warning("search.passages_from_postgres", code=error.code, space=space)
                 if error.code == "engine.refused":
-                    self._skipped[target.space_id] = self._clock.monotonic() + SKIPPED_SECONDS
-        return self._postgres.nearest(session, target, vector, scope, locale, window)
+                    self._skipped[space] = self._clock.monotonic() + SKIPPED_SECONDS
+        return self._postgres.nearest(session, lookup)

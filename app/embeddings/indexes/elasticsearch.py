@@ -11,12 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     ARRAY,
     BigInteger,
-    ColumnElement,
-    Float,
     Integer,
     Select,
     Text,
@@ -24,14 +21,13 @@ from sqlalchemy import (
     bindparam,
     cast,
     column,
-    exists,
     func,
     literal_column,
     or_,
     select,
     true,
 )
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
 from app.core.access import policy
 from app.core.contracts.vectors import PassageHit
@@ -42,9 +38,9 @@ from app.core.elasticsearch.names import PASSAGES, vector_field
 from app.core.elasticsearch.reading import Reader
 from app.core.locale import LOCALES
 from app.core.registry import Registry
-from app.embeddings.indexes.pgvector import operator
-from app.embeddings.indexes.pgvector_nearest import cosine
-from app.embeddings.indexes.ports import Rows, Target
+from app.embeddings.indexes.pgvector_nearest import hit_of
+from app.embeddings.indexes.pgvector_query import distance_to, has_locale
+from app.embeddings.indexes.ports import Lookup, Rows, Target
 from app.embeddings.models import Embedding
 
 WIDENED = (1, 4, 16)
@@ -72,39 +68,24 @@ class ElasticsearchPassages:
         self._reader = reader
         self._registry = registry
 
-    def nearest(
-        self,
-        session: Session,
-        target: Target,
-        vector: Sequence[float],
-        scope: Mapping[str, Rows],
-        locale: str | None,
-        window: int,
-    ) -> list[PassageHit]:
+    def nearest(self, session: Session, lookup: Lookup) -> list[PassageHit]:
         """See :meth:`app.embeddings.indexes.ports.PassageIndex.nearest`."""
         for times in WIDENED:
-            proposed, more = self.proposed(session, target, vector, scope, locale, window * times)
-            hits = ordered(target, checked(session, target, vector, proposed, scope, locale))
-            if len(hits) >= window or not more:
-                return hits[:window]
+            proposed, more = self.proposed(session, lookup, lookup.window * times)
+            hits = ordered(lookup.target, checked(session, lookup, proposed))
+            if len(hits) >= lookup.window or not more:
+                return hits[: lookup.window]
         raise Short
 
-    def proposed(
-        self,
-        session: Session,
-        target: Target,
-        vector: Sequence[float],
-        scope: Mapping[str, Rows],
-        locale: str | None,
-        wanted: int,
-    ) -> tuple[list[Record], bool]:
+    def proposed(self, session: Session, lookup: Lookup, wanted: int) -> tuple[list[Record], bool]:
         """The nearest records as the index has them, more than ``wanted``; and whether there may be more of them."""
         k = min(wanted * ASKED, LIMIT)
         candidates = min(max(wanted * CANDIDATES, k), LIMIT)
         found: set[Record] = set()
         more = False
-        for one in self._filters(scope, locale):
-            answer = self._reader.search(session, tuple(scope), knn_body(target, vector, one, k, candidates))
+        for one in self._filters(lookup.scope, lookup.locale):
+            body = knn_body(lookup.target, lookup.vector, one, k, candidates)
+            answer = self._reader.search(session, tuple(lookup.scope), body)
             records = [_read(hit) for hit in answer["hits"]["hits"]]
             found |= set(records)
             more = more or len(records) == k
@@ -172,26 +153,18 @@ class _Looked:
     distance: float
 
 
-def checked(
-    session: Session,
-    target: Target,
-    vector: Sequence[float],
-    proposed: Sequence[Record],
-    scope: Mapping[str, Rows],
-    locale: str | None,
-    each: int = 1,
-) -> list[_Looked]:
+def checked(session: Session, lookup: Lookup, proposed: Sequence[Record], each: int = 1) -> list[_Looked]:
     """Of each proposed record the nearest ``each`` passages that may be seen in the snapshot."""
     if not proposed:
         return []
     bound = {
         "each": each,
-        "asked": list(vector),
+        "asked": list(lookup.vector),
         "entities": [one[0] for one in proposed],
         "ids": [one[1] for one in proposed],
-        **({} if locale is None else {"place": locale}),
+        **({} if lookup.locale is None else {"place": lookup.locale}),
     }
-    rows = session.execute(_statement(target, scope, locale is not None), bound)
+    rows = session.execute(_statement(lookup.target, lookup.scope, lookup.locale is not None), bound)
     return [_Looked(*row) for row in rows]
 
 
@@ -199,10 +172,7 @@ def _statement(target: Target, scope: Mapping[str, Rows], localised: bool) -> Se
     arrays = func.unnest(cast(bindparam("entities"), ARRAY(Text)), cast(bindparam("ids"), ARRAY(BigInteger)))
     columns = column("entity", Text), column("record_id", BigInteger)
     key = arrays.table_valued(*columns).render_derived(name="k")
-    length = int(target.dimensions)
-    distance = literal_column(f"(embeddings.embedding::vector({length}))").op(
-        operator(target.similarity), return_type=Float()
-    )(cast(bindparam("asked"), Vector(length)))
+    distance = distance_to(target)
     document = SearchDocument
     here = and_(
         document.entity == Embedding.entity,
@@ -219,7 +189,7 @@ def _statement(target: Target, scope: Mapping[str, Rows], localised: bool) -> Se
             Embedding.record_id == key.c.record_id,
             Embedding.space_id == literal_column(str(int(target.space_id)), Integer),
             visible,
-            _has_locale() if localised else true(),
+            has_locale() if localised else true(),
         )
         .order_by(distance, Embedding.locale, Embedding.n)
         .limit(bindparam("each", type_=Integer))
@@ -231,30 +201,9 @@ def _statement(target: Target, scope: Mapping[str, Rows], localised: bool) -> Se
     )
 
 
-def _has_locale() -> ColumnElement[bool]:
-    other = aliased(SearchDocument)
-    return (
-        exists()
-        .where(
-            other.entity == Embedding.entity,
-            other.record_id == Embedding.record_id,
-            other.locale == bindparam("place", type_=Text),
-        )
-        .correlate(Embedding)
-    )
-
-
 def ordered(target: Target, rows: Sequence[_Looked]) -> list[PassageHit]:
     """Best first, ties by entity, id, locale and place."""
     return [
-        PassageHit(
-            row.entity,
-            row.record_id,
-            row.locale,
-            cosine(target.similarity, row.distance),
-            row.start,
-            row.end,
-            row.current,
-        )
+        hit_of(target, row)
         for row in sorted(rows, key=lambda row: (row.distance, row.entity, row.record_id, row.locale, row.start))
     ]

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.core.contracts.vectors import PassageHit
 from app.embeddings.indexes import pgvector_query
-from app.embeddings.indexes.ports import Rows, Target
+from app.embeddings.indexes.ports import Lookup, Target
 
 WIDENED = (1, 4, 16)
 """A record of many passages fills a window of them: so many times the window is asked for, then all is read."""
@@ -20,18 +20,9 @@ WIDENED = (1, 4, 16)
 class PgvectorIndex:
     """The :class:`~app.embeddings.indexes.ports.PassageIndex` of PostgreSQL."""
 
-    def nearest(
-        self,
-        session: Session,
-        target: Target,
-        vector: Sequence[float],
-        scope: Mapping[str, Rows],
-        locale: str | None,
-        window: int,
-    ) -> list[PassageHit]:
+    def nearest(self, session: Session, lookup: Lookup) -> list[PassageHit]:
         """See :meth:`app.embeddings.indexes.ports.PassageIndex.nearest`."""
-        conditions = {entity: rows.condition for entity, rows in scope.items()}
-        return _Nearest(session, target, vector, conditions, locale, window).records()
+        return _Nearest(session, lookup).records()
 
 
 class _Nearest:
@@ -40,30 +31,19 @@ class _Nearest:
     With 1 % visible rows the index returned 171 of 200, and none when they lie far away (`search-measured.md` 4).
     """
 
-    def __init__(
-        self,
-        session: Session,
-        target: Target,
-        vector: Sequence[float],
-        conditions: Mapping[str, ColumnElement[bool]],
-        locale: str | None,
-        window: int,
-    ) -> None:
+    def __init__(self, session: Session, lookup: Lookup) -> None:
         self._session = session
-        self._target = target
-        self._vector = vector
-        self._conditions = conditions
-        self._locale = locale
-        self._window = window
+        self._lookup = lookup
+        self._window = lookup.window
 
     def records(self) -> list[PassageHit]:
         """The best passage of each of the best records."""
         pgvector_query.prepare(self._session, self._window)
-        short = dict(self._conditions)
+        short = {entity: rows.condition for entity, rows in self._lookup.scope.items()}
         rows: list[Any] = []
         for times in WIDENED:
             limit = self._window * times
-            found = pgvector_query.passages(self._session, self._target, self._vector, short, self._locale, limit)
+            found = self._passages(short, limit)
             rows_of, records_of = _counted(found)
             done = {entity for entity in short if records_of[entity] >= self._window}
             rows += [row for row in found if row[0] in done]
@@ -78,29 +58,33 @@ class _Nearest:
         """Every passage in scope, as many as it takes to see a window of records."""
         limit = self._window
         while True:
-            found = pgvector_query.passages(
-                self._session, self._target, self._vector, short, self._locale, limit, exact=True
-            )
+            found = self._passages(short, limit, exact=True)
             rows_of, records_of = _counted(found)
             if all(rows_of[one] < limit or records_of[one] >= self._window for one in short):
                 return list(found)
             limit *= 8
 
+    def _passages(self, scope: Mapping[str, ColumnElement[bool]], limit: int, exact: bool = False) -> Sequence[Any]:
+        one = self._lookup
+        return pgvector_query.passages(self._session, one.target, one.vector, scope, one.locale, limit, exact=exact)
+
     def _grouped(self, rows: Sequence[Any]) -> list[PassageHit]:
         ordered = sorted(rows, key=lambda row: (row.distance, row.entity, row.record_id))
         best: dict[tuple[str, int], PassageHit] = {}
         for row in ordered:
-            similarity = cosine(self._target.similarity, row.distance)
-            best.setdefault(
-                (row.entity, row.record_id),
-                PassageHit(row.entity, row.record_id, row.locale, similarity, row.start, row.end, row.current),
-            )
+            best.setdefault((row.entity, row.record_id), hit_of(self._lookup.target, row))
         return list(best.values())[: self._window]
 
 
 def _counted(found: Sequence[Any]) -> tuple[Counter[str], Counter[str]]:
     """Rows and records by entity."""
     return Counter(row[0] for row in found), Counter(entity for entity, _ in {(row[0], row[1]) for row in found})
+
+
+def hit_of(target: Target, row: Any) -> PassageHit:
+    """Of a row with entity, record_id, locale, start, end, current and distance."""
+    similarity = cosine(target.similarity, row.distance)
+    return PassageHit(row.entity, row.record_id, row.locale, similarity, row.start, row.end, row.current)
 
 
 def cosine(kind: str, distance: float) -> float:

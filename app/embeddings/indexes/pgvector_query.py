@@ -138,11 +138,7 @@ def _statement(target: Target, scope: Mapping[str, ColumnElement[bool]], localis
 
 
 def _arm(target: Target, entity: str, condition: ColumnElement[bool], localised: bool, exact: bool) -> Select[Any]:
-    length = int(target.dimensions)
-    asked = cast(bindparam("asked"), Vector(length))
-    distance: ColumnElement[Any] = literal_column(f"(embeddings.embedding::vector({length}))").op(
-        operator(target.similarity), return_type=Float()
-    )(asked)
+    distance = distance_to(target)
     order = distance + literal_column("0", Float) if exact else distance
     return (
         select(
@@ -159,11 +155,20 @@ def _arm(target: Target, entity: str, condition: ColumnElement[bool], localised:
             Embedding.space_id == literal_column(str(int(target.space_id)), Integer),
             Embedding.entity == bindparam(None, entity, String, literal_execute=True),
             _visible(condition),
-            _has_locale() if localised else true(),
+            has_locale() if localised else true(),
         )
         .order_by(order)
         .limit(bindparam("most", type_=Integer))
     )
+
+
+def distance_to(target: Target) -> ColumnElement[Any]:
+    """From a stored vector to the one that is bound to ``asked``, in the operator's own measure."""
+    length = int(target.dimensions)
+    distance: ColumnElement[Any] = literal_column(f"(embeddings.embedding::vector({length}))").op(
+        operator(target.similarity), return_type=Float()
+    )(cast(bindparam("asked"), Vector(length)))
+    return distance
 
 
 def _visible(condition: ColumnElement[bool]) -> ColumnElement[bool]:
@@ -181,7 +186,8 @@ def _visible(condition: ColumnElement[bool]) -> ColumnElement[bool]:
     )
 
 
-def _has_locale() -> ColumnElement[bool]:
+def has_locale() -> ColumnElement[bool]:
+    """That the record of a passage has a text in the locale that is bound to ``place``."""
     other = aliased(SearchDocument)
     return (
         exists()

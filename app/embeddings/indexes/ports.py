@@ -33,21 +33,26 @@ class Rows:
     condition: ColumnElement[bool]
 
 
+@dataclass(frozen=True)
+class Lookup:
+    """What is near ``vector`` among the rows of each entity in ``scope``: ``window`` records, or single passages.
+
+    ``locale`` restricts records to those that have that translation; all of their passages compete.
+    """
+
+    target: Target
+    vector: Sequence[float]
+    scope: Mapping[str, Rows]
+    locale: str | None
+    window: int
+
+
 class PassageIndex(Protocol):
     """Finds records by their passages."""
 
-    def nearest(
-        self,
-        session: Session,
-        target: Target,
-        vector: Sequence[float],
-        scope: Mapping[str, Rows],
-        locale: str | None,
-        window: int,
-    ) -> list[PassageHit]:
-        """The best passage of each of the best ``window`` records in ``scope``, best first, ties by entity and id.
+    def nearest(self, session: Session, lookup: Lookup) -> list[PassageHit]:
+        """The best passage of each of the best records, best first, ties by entity and id.
 
-        ``locale`` restricts records to those that have that translation; all of their passages compete. Raises
-        :class:`app.core.errors.Unavailable` when it can't answer.
+        Raises :class:`app.core.errors.Unavailable` when it can't answer.
         """
         ...
