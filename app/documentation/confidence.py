@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from app.core.quality import quality as judged
+
 THRESHOLD = 0.3
 """Below this quality the documentation has no answer; measured on the handbook's datasets (`evaluations/README.md`)."""
 
@@ -26,7 +28,6 @@ MEASURED: Mapping[str, Calibration] = {
 
 def quality(coverage: float, cosine: float | None, calibration: Calibration | None) -> float:
     """In [0, 1]: half the idf coverage of the best passage, half where the top cosine lies between noise and good."""
-    if cosine is None or calibration is None or calibration.span <= 0:
+    if calibration is None:
         return coverage
-    near = min(max((cosine - calibration.noise) / calibration.span, 0.0), 1.0)
-    return 0.5 * coverage + 0.5 * near
+    return judged(coverage, cosine, calibration.noise, calibration.span)

@@ -10,6 +10,7 @@ from typing import Any
 
 from app.core.errors import Invalid
 from app.core.locale import LOCALES
+from app.documentation.cases import flag, mean, texts
 
 TOP_KEYS = {"version", "corpus_revision", "module", "index_profile", "data_classification", "floors", "cases"}
 CASE_KEYS = {
@@ -109,24 +110,24 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, float]:
     returned = sum(len(one.sources) for one in cited)
     correct = sum(len(set(one.sources) & set(one.case.expected_citations)) for one in cited)
     found = {
-        "source_hit_at_k": _mean([float(bool(_ranks(one))) for one in relevant]),
-        "mean_reciprocal_rank": _mean([1 / _ranks(one)[0] if _ranks(one) else 0.0 for one in relevant]),
-        "ndcg_at_k": _mean([_ndcg(one) for one in relevant]),
-        "recall_at_k": _mean([len(_ranks(one)) / len(one.case.expected_sources) for one in relevant]),
+        "source_hit_at_k": mean([float(bool(_ranks(one))) for one in relevant]),
+        "mean_reciprocal_rank": mean([1 / _ranks(one)[0] if _ranks(one) else 0.0 for one in relevant]),
+        "ndcg_at_k": mean([_ndcg(one) for one in relevant]),
+        "recall_at_k": mean([len(_ranks(one)) / len(one.case.expected_sources) for one in relevant]),
         "citation_precision": correct / returned if returned else 0.0,
-        "authorized_empty_accuracy": _mean(
+        "authorized_empty_accuracy": mean(
             [float(not one.sources and not one.unavailable) for one in outcomes if one.case.expect_empty]
         ),
-        "supported_answer_rate": _mean([float(one.confident) for one in outcomes if one.case.expect_supported]),
-        "abstention_accuracy": _mean(
+        "supported_answer_rate": mean([float(one.confident) for one in outcomes if one.case.expect_supported]),
+        "abstention_accuracy": mean(
             [
                 float(one.confident != one.case.expect_abstention and not one.unavailable)
                 for one in outcomes
                 if one.case.expect_supported or one.case.expect_abstention
             ]
         ),
-        "refusal_accuracy": _mean([float(one.refused) for one in outcomes if one.case.expect_refusal]),
-        "unavailable_rate": _mean([float(one.unavailable) for one in outcomes]),
+        "refusal_accuracy": mean([float(one.refused) for one in outcomes if one.case.expect_refusal]),
+        "unavailable_rate": mean([float(one.unavailable) for one in outcomes]),
     }
     return {name: round(value, 4) for name, value in found.items()}
 
@@ -155,10 +156,6 @@ def _ndcg(one: Outcome) -> float:
     return sum(1 / math.log2(rank + 1) for rank in _ranks(one)) / ideal
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
-
-
 def _case(raw: object, n: int) -> Case:
     where = f"case {n + 1}"
     item = _object(raw, where, CASE_KEYS, {"id", "query", "locale"})
@@ -177,14 +174,14 @@ def _case(raw: object, n: int) -> Case:
         query=query,
         locale=str(locale),
         top_k=top_k,
-        expected_sources=_texts(item, where, "expected_source_labels"),
-        expected_citations=_texts(item, where, "expected_citation_labels"),
-        expect_empty=_flag(item, where, "expect_authorized_empty"),
-        expect_supported=_flag(item, where, "expect_supported_answer"),
-        expect_refusal=_flag(item, where, "expect_refusal"),
-        slices=_texts(item, where, "slices"),
+        expected_sources=texts(item, where, "expected_source_labels", _wrong),
+        expected_citations=texts(item, where, "expected_citation_labels", _wrong),
+        expect_empty=flag(item, where, "expect_authorized_empty", _wrong),
+        expect_supported=flag(item, where, "expect_supported_answer", _wrong),
+        expect_refusal=flag(item, where, "expect_refusal", _wrong),
+        slices=texts(item, where, "slices", _wrong),
         tenant_id=_tenant(item, where),
-        permissions=_texts(item, where, "effective_permissions"),
+        permissions=texts(item, where, "effective_permissions", _wrong),
     )
     expected = (bool(case.expected_sources), case.expect_empty, case.expect_refusal)
     if sum(expected) > 1 or (case.expect_supported and not case.expected_sources):
@@ -217,20 +214,6 @@ def _object(raw: object, where: str, known: set[str], needed: set[str]) -> Mappi
     if needed - set(raw):
         raise _wrong(where, f"lacks the key {sorted(needed - set(raw))[0]}")
     return raw
-
-
-def _texts(item: Mapping[str, Any], where: str, key: str) -> tuple[str, ...]:
-    value = item.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
-        raise _wrong(f"{where} {key}:", "must be a list of texts")
-    return tuple(value)
-
-
-def _flag(item: Mapping[str, Any], where: str, key: str) -> bool:
-    value = item.get(key, False)
-    if not isinstance(value, bool):
-        raise _wrong(f"{where} {key}:", "must be true or false")
-    return value
 
 
 def _wrong(where: str, expected: str) -> Invalid:

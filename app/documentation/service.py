@@ -22,7 +22,6 @@ from app.documentation.markdown import Heading, to_html
 from app.documentation.models import DocumentationPage, DocumentationText
 from app.documentation.overview import Overview
 from app.documentation.places import CORPORA, NAMED, Collection, Place, collection_places, handbook_places
-from app.documentation.reader import Reading, read
 
 
 @dataclass(frozen=True)
@@ -104,10 +103,6 @@ class Documentation:
     def ensure_index(self, unit: Unit) -> list[IndexPart]:
         """What passages are kept in, table by table; missing indexes are made. Safe to repeat."""
         return ensure_indexes(unit.session)
-
-    def validate_sources(self) -> Reading:
-        """Read every file of the handbook and write nothing; raises as :meth:`index`."""
-        return read(self.places())
 
     def corpora(self, actor: Actor) -> list[str]:
         """The corpora that the actor may read."""

@@ -247,17 +247,23 @@ def _in_lines(
 ) -> Iterator[_Block]:
     """Parts of whole lines, each between ``first`` and ``last``; a line that alone is too long is cut at words."""
     room = max(size.limit - size(" ".join((*first, *last))), size.limit // 2)
+    for part in _packed((piece for one in lines for piece in _pieces(one, size, room)), size, room):
+        yield _Block(kind, (*first, *part, *last))
+
+
+def _packed(pieces: Iterable[str], size: Size, room: int) -> Iterator[list[str]]:
+    """As many pieces at a time as have room; one that alone is too long stands alone."""
     part: list[str] = []
     taken = 0
-    for line in (piece for one in lines for piece in _pieces(one, size, room)):
-        own = size(line)
+    for piece in pieces:
+        own = size(piece)
         if part and taken + own > room:
-            yield _Block(kind, (*first, *part, *last))
+            yield part
             part, taken = [], 0
-        part.append(line)
+        part.append(piece)
         taken += own
     if part:
-        yield _Block(kind, (*first, *part, *last))
+        yield part
 
 
 def _pieces(line: str, size: Size, room: int | None = None) -> Iterator[str]:
@@ -266,17 +272,8 @@ def _pieces(line: str, size: Size, room: int | None = None) -> Iterator[str]:
     if size(line) <= room:
         yield line
         return
-    part: list[str] = []
-    taken = 0
-    for word in (piece for one in line.split() for piece in _of_word(one, size, room)):
-        own = size(word)
-        if part and taken + own > room:
-            yield " ".join(part)
-            part, taken = [], 0
-        part.append(word)
-        taken += own
-    if part:
-        yield " ".join(part)
+    words = (piece for one in line.split() for piece in _of_word(one, size, room))
+    yield from (" ".join(part) for part in _packed(words, size, room))
 
 
 def _of_word(word: str, size: Size, room: int) -> Iterator[str]:
@@ -294,14 +291,5 @@ def _sentences(block: _Block) -> list[str]:
 
 
 def _prose(block: _Block, size: Size) -> Iterator[str]:
-    part: list[str] = []
-    count = 0
-    for sentence in (piece for one in _sentences(block) for piece in _pieces(one, size)):
-        own = size(sentence)
-        if part and count + own > size.limit:
-            yield " ".join(part)
-            part, count = [], 0
-        part.append(sentence)
-        count += own
-    if part:
-        yield " ".join(part)
+    sentences = (piece for one in _sentences(block) for piece in _pieces(one, size))
+    yield from (" ".join(part) for part in _packed(sentences, size, size.limit))

@@ -34,11 +34,6 @@ def pages_of(session: Session, corpus: str, sources: Sequence[str]) -> dict[str,
     return {page.source: page for page in session.scalars(statement.order_by(DocumentationPage.id).with_for_update())}
 
 
-def sources_of(session: Session, corpus: str) -> set[str]:
-    """Every stored source of the corpus."""
-    return set(session.scalars(select(DocumentationPage.source).where(DocumentationPage.corpus == corpus)))
-
-
 def all_pages(session: Session, corpus: str, visible: ColumnElement[bool]) -> list[DocumentationPage]:
     """The visible pages of the corpus in the order of their sources."""
     statement = select(DocumentationPage).where(DocumentationPage.corpus == corpus, visible)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from app.core.errors import Invalid
 from app.core.locale import LOCALES
+from app.documentation.cases import flag, mean, texts
 
 METRICS = ("pass_rate", "recall_at_k", "mrr", "mean_top_score")
 CASE_KEYS = {
@@ -131,19 +132,15 @@ def scores(results: Sequence[CaseResult]) -> dict[str, float]:
     counted = [one for one in results if not one.case.expect_fail]
     answerable = [one for one in counted if not one.case.expect_no_answer]
     return {
-        "pass_rate": _mean([float(one.passed) for one in counted]),
-        "recall_at_k": _mean([one.recall for one in answerable]),
-        "mrr": _mean([one.reciprocal_rank for one in answerable]),
-        "mean_top_score": _mean([one.top_score for one in answerable]),
+        "pass_rate": mean([float(one.passed) for one in counted]),
+        "recall_at_k": mean([one.recall for one in answerable]),
+        "mrr": mean([one.reciprocal_rank for one in answerable]),
+        "mean_top_score": mean([one.top_score for one in answerable]),
     }
 
 
 def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
@@ -201,9 +198,9 @@ def _case(case_id: str, raw: object) -> SuiteCase:
         expected_sources=_texts(raw, where, "expected_sources"),
         must_contain=_texts(raw, where, "must_contain"),
         must_not_contain=_texts(raw, where, "must_not_contain"),
-        expect_no_answer=_flag(raw, where, "expect_no_answer"),
+        expect_no_answer=flag(raw, where, "expect_no_answer", _wrong),
         locale=raw.get("locale"),
-        expect_fail=_flag(raw, where, "expect_fail"),
+        expect_fail=flag(raw, where, "expect_fail", _wrong),
     )
     if case.expect_no_answer and (case.expected_sources or case.must_contain):
         raise _wrong(f"{where} expect_no_answer:", "goes with neither expected_sources nor must_contain")
@@ -211,18 +208,9 @@ def _case(case_id: str, raw: object) -> SuiteCase:
 
 
 def _texts(raw: Mapping[str, Any], where: str, key: str) -> tuple[str, ...]:
-    value = raw.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
-        raise _wrong(f"{where} {key}:", "must be a list of texts")
+    value = texts(raw, where, key, _wrong)
     if len(set(value)) < len(value):
         raise _wrong(f"{where} {key}:", "must not name the same text twice")
-    return tuple(value)
-
-
-def _flag(raw: Mapping[str, Any], where: str, key: str) -> bool:
-    value = raw.get(key, False)
-    if not isinstance(value, bool):
-        raise _wrong(f"{where} {key}:", "must be true or false")
     return value
 
 

@@ -7,23 +7,13 @@ apart with an AUC of .78; this with .98.
 
 from __future__ import annotations
 
+from app.core.quality import quality
 from app.search.engines.ports import KeywordHit
 from app.search.explain import Ran
 
 TOP = 5
 ENOUGH = 5
 """Fewer hits are a poor result, whatever their quality (`seed-facts.md` 4.6)."""
-
-
-def quality(coverage: float, top_cosine: float | None, noise: float, span: float) -> float:
-    """In [0, 1]. ``coverage`` is the idf coverage of the best of the top five, in [0, 1].
-
-    ``noise`` and ``span`` are the model's own; without a cosine, or a ``span`` of the model, words alone judge.
-    """
-    if top_cosine is None or span <= 0:
-        return coverage
-    near = min(max((top_cosine - noise) / span, 0.0), 1.0)
-    return 0.5 * coverage + 0.5 * near
 
 
 def unmeasured(ran: Ran, most: int = TOP) -> list[KeywordHit]:
