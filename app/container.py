@@ -287,11 +287,7 @@ def _passage_index(
         if not _is_ours(error):
             raise
         return None
-    engine = _engine_name(settings)
-
-    def is_chosen(session: Session) -> bool:
-        return engine(session) == "elasticsearch"
-
+    is_chosen = _uses_elasticsearch(settings)
     if single is not None:
         single.also_from(reader, registry, is_chosen)
     return ChosenIndex(PgvectorIndex(), ElasticsearchPassages(reader, registry), is_chosen, clock)
@@ -397,13 +393,16 @@ def _search(
 
 def _chosen(postgres: SearchEngine, elasticsearch: ElasticsearchEngine, settings: Settings) -> SearchEngine:
     """Both engines: the setting is read with each search, so that a change holds at once."""
-    return ChosenEngine(
-        postgres, elasticsearch, lambda session: settings.value(Unit(session), SEARCH_ENGINE) == "elasticsearch"
-    )
+    return ChosenEngine(postgres, elasticsearch, _uses_elasticsearch(settings))
 
 
 def _engine_name(settings: Settings) -> Callable[[Session], str]:
     return lambda session: str(settings.value(Unit(session), SEARCH_ENGINE))
+
+
+def _uses_elasticsearch(settings: Settings) -> Callable[[Session], bool]:
+    name = _engine_name(settings)
+    return lambda session: name(session) == "elasticsearch"
 
 
 def _no_model(session: Session) -> None:

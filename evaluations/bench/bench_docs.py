@@ -14,8 +14,7 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,10 +25,9 @@ from app.container import build_container
 from app.embeddings.identity import PROBE_TEXT
 from evaluations.bench import measures
 from evaluations.bench.docs_corpus import write_handbook, write_passages
-from evaluations.bench.laboratory import SLOTS, Laboratory, laboratory, plain
+from evaluations.bench.laboratory import SLOTS, Laboratory, laboratory, pids, plain, scalar, wait, workers
 from evaluations.bench.report import BUILD, ROOT, Figure, load, publish
 from evaluations.bench.stub_server import digest
-from tests.fixtures.console import Console
 from tests.fixtures.databases import migrate
 from tests.fixtures.servers import create_database, drop_database
 
@@ -41,7 +39,6 @@ RIVALS = ("llamaindex", "langchain", "haystack")
 WAYS = ("default", "best")
 HERE = Path(__file__).resolve().parent
 TEMPLATE = "docs_template"
-POLL_SECONDS = 0.25
 LIMIT_SECONDS = 1_200
 EMBEDDED = """select count(*) from embeddings e join search_documents d using (entity, record_id, locale)
     where e.entity = 'documentation.developer' and e.text_hash = d.text_hash"""
@@ -91,22 +88,22 @@ def run_ours(bench: DocsBench, name: str) -> Run:
     parts = build_container(lab.config(url))
     assert parts.documentation is not None
     try:
-        with _workers(lab, url, name) as console, psycopg.connect(plain(url), autocommit=True) as connection:
+        with workers(lab, url, name) as console, psycopg.connect(plain(url), autocommit=True) as connection:
             lab.control(**SPEED)
-            watch = measures.Watch({"cpu": _pids(console), "cpu_postgres": _postgres(lab)})
+            watch = measures.Watch({"cpu": pids(console), "cpu_postgres": _postgres(lab)})
             begun, own = time.perf_counter(), time.process_time()
             report = parts.documentation.index(parts.units, bench.handbook, ("developer",))
             written = time.perf_counter() - begun
             if report.faults:
                 raise SystemExit(f"left out: {report.faults[0]}")
             wanted = len(bench.passages)
-            _wait(lambda: _number(connection, EMBEDDED) >= wanted, console)
+            wait(lambda: scalar(connection, EMBEDDED) >= wanted, LIMIT_SECONDS, console)
             wall = time.perf_counter() - begun
             used, stats = watch.stop(), lab.stats()
             used["cpu"] += time.process_time() - own
-            _wait(lambda: _number(connection, INDEXED) >= 1, console)
+            wait(lambda: scalar(connection, INDEXED) >= 1, LIMIT_SECONDS, console)
             more = {"written": written, "indexed": time.perf_counter() - begun, **used}
-            rows = _number(connection, EMBEDDED)
+            rows = int(scalar(connection, EMBEDDED))
     finally:
         parts.engine.dispose()
         drop_database(lab.postgres.url, name)
@@ -163,41 +160,9 @@ def contestants(bench: DocsBench) -> list[tuple[str, Callable[[str], Run]]]:
     return found
 
 
-@contextmanager
-def _workers(lab: Laboratory, url: str, name: str) -> Iterator[Console]:
-    """Fresh worker processes and scheduler, all of them waiting for work."""
-    console = Console(url, lab.redis_url, lab.environment, lab.folder / "logs" / name)
-    try:
-        console.start(web=False)
-        wanted = sum(len(part) for part in console.processes.values())
-        with psycopg.connect(plain(url), autocommit=True) as connection:
-            _wait(lambda: _number(connection, "select count(*) from processes") >= wanted, console)
-        time.sleep(1.0)
-        yield console
-    finally:
-        console.stop()
-
-
-def _pids(console: Console) -> list[int]:
-    return [process.pid for part in console.processes.values() for process in part]
-
-
 def _postgres(lab: Laboratory) -> list[int]:
     assert lab.postgres._child is not None
     return [lab.postgres._child.pid]
-
-
-def _wait(reached: Callable[[], bool], console: Console) -> None:
-    until = time.perf_counter() + LIMIT_SECONDS
-    while not reached():
-        if time.perf_counter() > until:
-            raise SystemExit(f"did not get there\n{console.tails()}")
-        time.sleep(POLL_SECONDS)
-
-
-def _number(connection: psycopg.Connection[Any], sql: str) -> int:
-    row = connection.execute(sql).fetchone()
-    return int(row[0]) if row else 0
 
 
 def make_template(lab: Laboratory) -> None:

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -25,7 +24,7 @@ from app.embeddings import store
 from app.embeddings.identity import PROBE_TEXT
 from evaluations.bench import measures
 from evaluations.bench.corpus import Corpus
-from evaluations.bench.laboratory import MEMORY_MB, NEW, Laboratory, laboratory, plain
+from evaluations.bench.laboratory import MEMORY_MB, NEW, Laboratory, laboratory, pids, plain, scalar, wait, workers
 from evaluations.bench.report import ROOT
 from evaluations.bench.stub_server import digest
 from evaluations.bench.switch_figures import Run, publish_runs
@@ -39,7 +38,6 @@ SIZES = {
     "small": [(1_000, 50, 3), (1_000, 2000, 3)],
     "full": [(10_000, 50, 1), (10_000, 2000, 5), (100_000, 2000, 3)],
 }
-POLL_SECONDS = 0.25
 
 
 def measure(lab: Laboratory, documents: int, speed: int, number: int) -> Run:
@@ -50,7 +48,7 @@ def measure(lab: Laboratory, documents: int, speed: int, number: int) -> Run:
     loop_first = number % 2 == 1
     loop = run_loop(lab, url, speed) if loop_first else {}
     run = Run(documents, speed, len(corpus.passages))
-    with _workers(lab, url, name) as console:
+    with workers(lab, url, name) as console:
         run_switch(lab, url, console, corpus, run)
     loop = loop or run_loop(lab, url, speed)
     run.values |= {f"loop_{name}": value for name, value in loop.items()}
@@ -58,27 +56,12 @@ def measure(lab: Laboratory, documents: int, speed: int, number: int) -> Run:
     return run
 
 
-@contextmanager
-def _workers(lab: Laboratory, url: str, name: str) -> Iterator[Console]:
-    """Fresh worker processes and scheduler, all of them waiting for work."""
-    console = Console(url, lab.redis_url, lab.environment, lab.folder / "logs" / name)
-    try:
-        console.start(web=False)
-        wanted = sum(len(part) for part in console.processes.values())
-        with psycopg.connect(plain(url), autocommit=True) as connection:
-            _wait(lambda: _number(connection, "select count(*) from processes") >= wanted, 120, console)
-        time.sleep(1.0)
-        yield console
-    finally:
-        console.stop()
-
-
 def run_switch(lab: Laboratory, url: str, console: Console, corpus: Corpus, run: Run) -> None:
     """Start the switch, look at its status until it has ended, and measure all there is."""
     parts = build_container(lab.config(url))
     assert parts.ai is not None
     switching = parts.ai.switching
-    pids = [process.pid for part in console.processes.values() for process in part]
+    processes = pids(console)
     postgres = lab.postgres._child
     assert postgres is not None
     with parts.units() as unit:
@@ -86,8 +69,8 @@ def run_switch(lab: Laboratory, url: str, console: Console, corpus: Corpus, run:
     with psycopg.connect(plain(url), autocommit=True) as connection:
         lab.control(**SPEEDS[run.speed])
         wal = measures.wal_position(connection)
-        watch = measures.Watch({"workers": pids, "postgres": [postgres.pid], "stub": [lab.stub.pid]})
-        begun = _number(connection, "select extract(epoch from clock_timestamp())")
+        watch = measures.Watch({"workers": processes, "postgres": [postgres.pid], "stub": [lab.stub.pid]})
+        begun = scalar(connection, "select extract(epoch from clock_timestamp())")
         switch = switching.start(SYSTEM, NEW)
         run.status = _followed(switching, console, 120 + 6 * len(corpus.passages) / run.speed)
         used = watch.stop()
@@ -99,11 +82,11 @@ def run_switch(lab: Laboratory, url: str, console: Console, corpus: Corpus, run:
             raise SystemExit(f"the switch ended as {ended.status}: {ended.error_code}\n{console.tails()}")
         stats = lab.stats()
         run.values |= {
-            "wall": _number(connection, f"select extract(epoch from finished_at) from switches where id = {switch.id}")
+            "wall": scalar(connection, f"select extract(epoch from finished_at) from switches where id = {switch.id}")
             - begun,
             "state": measures.state_bytes(connection, switch.id),
             "peak": max(measures.peak_mb(process.pid) for process in console.processes["worker-embeddings"]),
-            "peak_any": max(map(measures.peak_mb, pids)),
+            "peak_any": max(map(measures.peak_mb, processes)),
         }
         run.values |= measures.phases(connection, switch.id, begun)
         _count_texts(run, stats, corpus, allowed)
@@ -125,7 +108,7 @@ def _followed(switching: Any, console: Console, limit: float) -> list[float]:
             seconds.append(time.perf_counter() - begun)
         return status.status != "running"
 
-    _wait(ended, limit, console)
+    wait(ended, limit, console)
     return seconds
 
 
@@ -165,20 +148,6 @@ def run_loop(lab: Laboratory, url: str, speed: int) -> dict[str, float]:
         found |= {"foreign_cores": foreign}
         connection.execute("drop table loop_vectors")
     return found
-
-
-def _number(connection: psycopg.Connection[Any], statement: str) -> float:
-    row = connection.execute(statement).fetchone()
-    assert row is not None
-    return float(row[0])
-
-
-def _wait(condition: Any, limit: float, console: Console) -> None:
-    until = time.monotonic() + limit
-    while not condition():
-        if time.monotonic() > until:
-            raise SystemExit(f"not done within {limit:.0f} s\n{console.tails()}")
-        time.sleep(POLL_SECONDS)
 
 
 # --- all of them -------------------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,10 +31,12 @@ from app.local.valkey import LocalValkey
 from evaluations.bench.corpus import ENTITY, Corpus, load
 from evaluations.bench.report import ROOT
 from evaluations.bench.stub_server import DIMENSIONS, vectors
+from tests.fixtures.console import Console
 from tests.fixtures.databases import migrate
 from tests.fixtures.servers import create_database
 
 SLOTS = 2
+POLL_SECONDS = 0.25
 MEMORY_MB = 512
 OLD, NEW = "openai_compatible:old", "openai_compatible:new"
 PROFILE = """
@@ -150,3 +153,39 @@ def serve_old_model(parts: Container, corpus: Corpus) -> None:
             ]
             store.copy_rows(unit.session, serving.space_id, rows)
     pgvector.build(parts.engine, serving.space_id, ENTITY, DIMENSIONS, "cosine", memory_mb=MEMORY_MB)
+
+
+@contextmanager
+def workers(lab: Laboratory, url: str, name: str) -> Iterator[Console]:
+    """Fresh worker processes and scheduler, all of them waiting for work."""
+    console = Console(url, lab.redis_url, lab.environment, lab.folder / "logs" / name)
+    try:
+        console.start(web=False)
+        wanted = sum(len(part) for part in console.processes.values())
+        with psycopg.connect(plain(url), autocommit=True) as connection:
+            wait(lambda: scalar(connection, "select count(*) from processes") >= wanted, 120, console)
+        time.sleep(1.0)
+        yield console
+    finally:
+        console.stop()
+
+
+def wait(reached: Callable[[], bool], limit: float, console: Console) -> None:
+    """Until it is reached; ends the benchmark after ``limit`` seconds, with what the processes said last."""
+    until = time.monotonic() + limit
+    while not reached():
+        if time.monotonic() > until:
+            raise SystemExit(f"not done within {limit:.0f} s\n{console.tails()}")
+        time.sleep(POLL_SECONDS)
+
+
+def scalar(connection: psycopg.Connection[Any], statement: str) -> float:
+    """The number that a statement answers."""
+    row = connection.execute(statement).fetchone()
+    assert row is not None
+    return float(row[0])
+
+
+def pids(console: Console) -> list[int]:
+    """The processes of a console."""
+    return [process.pid for part in console.processes.values() for process in part]
