@@ -21,6 +21,7 @@ from app.factory import create_app
 from tests.fakes.clock import FakeClock
 from tests.fakes.embedding_server import FakeEmbeddingServer
 from tests.fakes.queue import RecordingQueue
+from tests.fixtures.applications import compiled_once
 from tests.fixtures.bench import Bench, fake_servers
 from tests.fixtures.catalogues import compile_for_session
 from tests.fixtures.clients import Api, Browser, People
@@ -50,6 +51,12 @@ def _only_this_machine() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket.socket, "connect", guarded)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once() -> Iterator[None]:
+    with compiled_once():
         yield
 
 
@@ -133,7 +140,7 @@ def container(config: Config, clock: FakeClock, queue: RecordingQueue) -> Iterat
     parts = patient(build_container(config, clock=clock, queue=queue))
     yield parts
     if parts.answering and parts.answering.questions:
-        parts.answering.questions.writer.wait(10)  # else its connection would outlive the test
+        parts.answering.questions.writer.wait(60)  # else its connection would outlive the test
     parts.engine.dispose()
 
 

@@ -24,8 +24,8 @@ from app.core.crud.lines import Source
 from app.core.settings.schema import BUDGET_BALANCED, BUDGET_FAST
 from app.local.demo import seed_files
 from tests.browser.desk import PASSWORD, Desk
-from tests.fixtures.bench import OneOfEach
-from tests.fixtures.console import Console
+from tests.fixtures.bench import OneOfEach, pass_events
+from tests.fixtures.forked import ForkedConsole
 from tests.fixtures.servers import TestServers, create_database, drop_database, e5_server
 
 MISSING = "Chromium is not installed, so the pages were not tried in a browser. On Debian: apt-get install chromium."
@@ -77,11 +77,12 @@ def chromium(_playwright: Playwright) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def seeded(servers: TestServers, template_database: str) -> Iterator[str]:
-    """The name of a database with the administrator and some 60 records, whose texts are not embedded yet."""
+def seeded(servers: TestServers, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The name of a database with the administrator and some 60 records, embedded with the small model."""
     name = f"browser_{uuid4().hex[:12]}"
     url = create_database(servers.database_url, name, template_database)
-    container = build_container(_config(url, servers.redis_url), queue=OneOfEach())
+    config = _config(url, servers.redis_url, tmp_path_factory.mktemp("seeded"), _small_models(servers))
+    container = build_container(config, queue=OneOfEach())
     with container.units() as unit:
         container.access.ensure_roles(unit)
         container.access.create_user(unit, "admin", PASSWORD, [ADMINISTRATOR], "Ada Admin")
@@ -92,6 +93,10 @@ def seeded(servers: TestServers, template_database: str) -> Iterator[str]:
         with path.open("rb") as stream:
             tally = importer.run(stream, SYSTEM, entity, Source("demo", "en"), limit=RECORDS_OF_EACH)
         assert tally.counts["created"] == RECORDS_OF_EACH
+    assert container.ai is not None
+    container.ai.upkeep.set_up()
+    pass_events(container)
+    container.ai.upkeep.build_missing_indexes()
     container.engine.dispose()
     yield name
     drop_database(servers.database_url, name)
@@ -115,13 +120,13 @@ def make_desk(
             name = f"desk_{uuid4().hex[:12]}"
             url = create_database(servers.database_url, name, seeded)
             stack.callback(drop_database, servers.database_url, name)
-            models = {model: servers.embeddings[model] for model in ("wordllama-64", "wordllama-256")}
+            models = _small_models(servers)
             if e5:
                 models["multilingual-e5-small-q4"] = request.getfixturevalue("e5")
             config = _config(url, redis_url, tmp_path, models)
             container = build_container(config)
             stack.callback(container.engine.dispose)
-            console = Console(url, redis_url, _environment(config), tmp_path / "logs")
+            console = ForkedConsole(url, redis_url, _environment(config), tmp_path / "logs")
             stack.callback(console.stop)
             console.start()
             context = stack.enter_context(
@@ -134,10 +139,14 @@ def make_desk(
             )
             context.set_default_timeout(LIMIT_MS)
             desk = Desk(console, container, context.new_page(), locale)
-            desk.wait_until_embedded()
+            desk.wait_until_all_is_there()
             return desk
 
         yield make
+
+
+def _small_models(servers: TestServers) -> dict[str, str]:
+    return {model: servers.embeddings[model] for model in ("wordllama-64", "wordllama-256")}
 
 
 def _config(url: str, redis_url: str, folder: Path | None = None, models: dict[str, str] | None = None) -> Config:

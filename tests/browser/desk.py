@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from app.container import Container
 from app.embeddings.parts import EmbeddingParts
-from tests.fixtures.console import Console
+from tests.fixtures.console import WORKERS, Console
 
 PASSWORD = "a long password of the tests"
 LIMIT_SECONDS = 180
@@ -166,14 +166,11 @@ class Desk:
                 parts += [f"{table}: {row}" for row in found.scalars()]
         return "\n".join(parts)
 
-    def wait_until_embedded(self) -> None:
-        """Wait until the first model serves with all of its vectors and its indexes."""
-
-        def ready() -> bool:
-            if not self.serving:
-                return False
-            done, total = self.ai.switching.coverage()
-            indexes = self.count("select count(*) from pg_indexes where indexname like 'emb\\_%'")
-            return total > 0 and done == total and indexes > 0
-
-        self.wait(ready, "the first model never stood")
+    def wait_until_all_is_there(self) -> None:
+        """Wait until every process has told of itself; the first model serves with all of its vectors and indexes."""
+        kinds = "select count(distinct coalesce(queue, kind)) from processes"
+        self.wait(lambda: self.count(kinds) == len(WORKERS) + 1, "a process never came")
+        done, total = self.ai.switching.coverage()
+        assert self.serving
+        assert done == total > 0
+        assert self.count("select count(*) from pg_indexes where indexname like 'emb\\_%'") > 0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from app.core.access.actor import actor_of
 from app.core.contracts.actor import SYSTEM
@@ -49,42 +49,51 @@ ROLE = {
 }
 
 
-def _wrong(desk: Desk, locale: str, pages: Iterable[Shown]) -> list[str]:
+def _wrong(desk: Desk, locale: str, pages: Iterable[Shown], **values: object) -> list[str]:
     """Everything that is wrong with the pages; each must answer with its status first."""
     found: list[str] = []
     for shown in pages:
-        answer = desk.page.goto(shown.address)
+        address = shown.address.format(**values)
+        answer = desk.page.goto(address)
         assert answer is not None
-        assert answer.status == shown.status, shown.address
+        assert answer.status == shown.status, address
         expect(desk.page.locator("html")).to_have_attribute("lang", locale)
         if shown.repeats and locale != LOCALES[0]:
             desk.page.evaluate(THIN, shown.repeats)
-        found += _wrong_here(desk, f"{shown.address} in {locale}", shown.repeats)
+        found += _wrong_here(desk, f"{address} in {locale}", shown.repeats)
     return found
 
 
 def _wrong_here(desk: Desk, what: str, repeats: str = "") -> list[str]:
-    found: list[str] = []
+    """Light first, dark last; narrow in between, for a change of the width takes longer than one of the colours."""
     page = desk.page
     page.evaluate(AXE)
-    for scheme, rules in (("light", None), ("dark", OF_COLOURS)):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
-        found += [f"{what}, {scheme}: {one}" for one in page.evaluate(RUN, rules)]
-        page.set_viewport_size({"width": 360, "height": 900})
-        found += [f"{what} at 360 px, {scheme}: {one}" for one in page.evaluate(AUDIT)]
-        page.set_viewport_size({"width": 1280, "height": 900})
-        if repeats:
-            page.evaluate(THIN, repeats)
-    return found
+    _light_up(page, "light")
+    found = [f"{what}, light: {one}" for one in page.evaluate(RUN, None)]
+    page.set_viewport_size({"width": 360, "height": 900})
+    found += [f"{what} at 360 px, light: {one}" for one in page.evaluate(AUDIT)]
+    if repeats:
+        page.evaluate(THIN, repeats)
+    _light_up(page, "dark")
+    found += [f"{what} at 360 px, dark: {one}" for one in page.evaluate(AUDIT)]
+    page.set_viewport_size({"width": 1280, "height": 900})
+    return found + [f"{what}, dark: {one}" for one in page.evaluate(RUN, OF_COLOURS)]
+
+
+def _light_up(page: Page, scheme: Literal["light", "dark"]) -> None:
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+
+
+def _pages(stage: Stage, locale: str) -> list[Shown]:
+    """Other states of a page have the same frame and words of the same kind: they are looked at in English."""
+    return shown_at(stage, briefly=locale != LOCALES[0])
 
 
 def _in_both_languages(desk: Desk, stage: Stage, **values: object) -> list[str]:
     found: list[str] = []
     for locale in LOCALES:
         _speak(desk, locale)
-        # Other states of a page have the same frame and words of the same kind: they are looked at in English.
-        pages = shown_at(stage, briefly=locale != LOCALES[0])
-        found += _wrong(desk, locale, [replace(one, address=one.address.format(**values)) for one in pages])
+        found += _wrong(desk, locale, _pages(stage, locale), **values)
     _speak(desk, desk.locale)
     return found
 
@@ -142,12 +151,23 @@ def _in_conflict(desk: Desk) -> list[str]:
     return found + _wrong_here(desk, "a conflict of many")
 
 
-def test_every_page_can_be_used_by_everybody(make_desk: MakeDesk) -> None:
+@pytest.mark.parametrize(("locale", "share"), [("en", 0), ("en", 1), ("it", 0), ("it", 1)])
+def test_pages_can_be_used_by_everybody(make_desk: MakeDesk, locale: str, share: int) -> None:
+    """Every page of a console at rest; in two shares, so that none takes long."""
     desk = make_desk()
     made = _fill(desk)
+    desk.sign_in()
+    _speak(desk, locale)
+    wrong = _wrong(desk, locale, _pages("idle", locale)[share::2], **made)
+    assert not wrong, "\n".join(dict.fromkeys(wrong))
+
+
+def test_pages_amid_something_can_be_used_by_everybody(make_desk: MakeDesk) -> None:
+    """Before the sign-in, in conflict with somebody, amid a switch and after it."""
+    desk = make_desk()
+    _fill(desk)
     wrong = _in_both_languages(desk, "signed out")
     desk.sign_in()
-    wrong += _in_both_languages(desk, "idle", **made)
     wrong += _in_conflict(desk)
     desk.console.kill("worker-embeddings")
     desk.go_to_models()

@@ -111,3 +111,27 @@ def test_going_back_to_what_is_shown_ends_what_is_under_way(make_desk: MakeDesk)
         page.locator("#q").fill("badge")
     expect(page.locator("#results[aria-busy]")).to_have_count(0)
     assert page.locator("#results").inner_html() == shown
+
+
+@pytest.mark.parametrize("away", [True, False], ids=["away", "refusing"])
+def test_a_request_that_fails_leaves_what_is_shown_and_nothing_busy(make_desk: MakeDesk, away: bool) -> None:
+    desk = make_desk()
+    page = desk.page
+    desk.sign_in()
+    page.goto("/search?q=badge")
+    shown = page.locator("#results").inner_html()
+    held: list[Route] = []
+    page.route(re.compile(r"/search\?q=printer(&|$)"), lambda route: held.append(route))
+    with page.expect_request(re.compile(r"/search\?q=printer(&|$)")):
+        page.locator("#q").fill("printer")
+    expect(page.locator("#results[aria-busy]")).to_have_count(1)
+    if away:
+        held[0].abort()
+    else:
+        held[0].fulfill(status=503, body="")
+    expect(page.locator("#results[aria-busy]")).to_have_count(0)
+    assert page.locator("#results").inner_html() == shown
+    expect(page).to_have_url(re.compile("q=badge"))
+    page.unroute_all()
+    page.locator("#q").fill("printers")
+    expect(page).to_have_url(re.compile("q=printers"))

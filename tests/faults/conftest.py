@@ -20,6 +20,7 @@ def bench(database: str, tmp_path: Path) -> Iterator[FaultBench]:
         for number in range(1, 13):
             made.write(number, f"text of record {number}")
         made.go_on()
+        made.pass_events()
         for server in servers.values():
             server.reset()
         yield made

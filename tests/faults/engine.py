@@ -137,6 +137,7 @@ def filled(bench: EngineBench, records: int = 12) -> None:
     for number in range(1, records + 1):
         bench.write(number, f"text of record {number}")
     bench.go_on()
+    bench.pass_events()
     bench.choose()
     bench.go_on()
     for server in bench.servers.values():

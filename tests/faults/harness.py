@@ -309,7 +309,7 @@ class FaultBench(Bench):
 
         def wait() -> None:
             there.set()
-            on.wait(30)
+            on.wait(300)
 
         self.points.once(point, wait)
         thread = threading.Thread(target=self.deliver, args=(wake,))

@@ -15,7 +15,7 @@ from tests.fakes.embedding_server import Behaviour, FakeEmbeddingServer
 from tests.faults.harness import FaultBench
 from tests.faults.test_processes import short_folder
 from tests.fixtures.bench import A, B, fake_servers, profiles_file, servers_json
-from tests.fixtures.console import Console
+from tests.fixtures.forked import ForkedConsole
 from tests.fixtures.servers import TestServers, create_database
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ class Site:
             "AI_EMBEDDINGS_INITIAL": A,
             "AI_EMBEDDINGS_INDEX_CHUNK_SIZE": "5",
         }
-        self.console = Console(url, redis_url, environment, folder / "logs")
+        self.console = ForkedConsole(url, redis_url, environment, folder / "logs")
 
     def wait(self, condition: Callable[[], object], what: str) -> None:
         until = time.monotonic() + LIMIT_SECONDS

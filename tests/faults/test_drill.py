@@ -14,7 +14,7 @@ from app.factory import create_app
 from tests.fakes.embedding_server import Behaviour
 from tests.faults.harness import Died
 from tests.fixtures.bench import B, Bench, fake_servers, profiles_file, servers_json
-from tests.fixtures.console import Console
+from tests.fixtures.forked import ForkedConsole
 
 NEVER_SIDE_BY_SIDE = {"indexes.dropped_serving"}
 
@@ -115,7 +115,7 @@ def test_a_real_worker_dies_and_the_other_one_goes_on(fresh_database: str, redis
             "AI_EMBEDDINGS_INITIAL": "openai_compatible:alpha",
             "AI_EMBEDDINGS_INDEX_CHUNK_SIZE": "5",
         }
-        console = Console(fresh_database, redis_url, environment, tmp_path / "logs")
+        console = ForkedConsole(fresh_database, redis_url, environment, tmp_path / "logs")
         try:
             console.start(web=False)
             wanted = "select count(distinct coalesce(queue, kind)) from processes"

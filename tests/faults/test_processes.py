@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 import redis
+from sqlalchemy import text
 
 from app.local.postgres import LocalPostgres
 from tests.fakes.embedding_server import Behaviour, FakeEmbeddingServer
+from tests.faults.harness import LEASED
 from tests.fixtures.bench import A, B, Bench, fake_servers, profiles_file, servers_json
-from tests.fixtures.console import Console
 from tests.fixtures.databases import migrate
+from tests.fixtures.forked import ForkedConsole
 
 pytestmark = pytest.mark.slow
 
@@ -28,6 +30,10 @@ CRASHES = {
     "verify": ("worker-embeddings-index", "verify.checked"),
     "activate": ("worker-embeddings-switch", "activate.before_commit"),
 }
+
+
+WAITED_FOR = (("preflight", "side_by_side"), ("embeddings", "in_place"))
+"""Deaths after which a lease runs out by itself, that of the switch and that of a chunk; elsewhere it is made to."""
 
 
 class Field:
@@ -46,7 +52,7 @@ class Field:
             "AI_EMBEDDINGS_INDEX_CHUNK_SIZE": "5",
             "AI_EMBEDDINGS_INDEX_MEMORY_MB": "16",
         }
-        self.console = Console(url, redis_url, environment, folder / "logs")
+        self.console = ForkedConsole(url, redis_url, environment, folder / "logs")
 
     def wait(self, condition: Callable[[], Any], what: str) -> None:
         """Poll until ``condition`` holds; a database that is away for a moment is asked again."""
@@ -59,6 +65,14 @@ class Field:
                 self.bench.container.engine.dispose()
             time.sleep(0.2)
         raise AssertionError(f"{what}: {self.bench.ai.switching.status()}\n{self.console.tails()}")
+
+    def lose_leases(self) -> None:
+        """The ten seconds of every lease are over."""
+        with self.bench.container.engine.begin() as connection:
+            for table in LEASED:
+                connection.execute(
+                    text(f"update {table} set lease_until = clock_timestamp() where lease_until > now()")
+                )
 
     def ends_right(self) -> None:
         self.wait(lambda: self.bench.serving == B, "the switch never ended")
@@ -101,6 +115,9 @@ def test_a_worker_that_is_killed_in_a_phase_delays_the_switch_and_no_more(field:
     field.console.wake("jobs.embeddings_switch.advance", "embeddings-switch", switch_id=field.bench.last.id)
     field.wait(lambda: field.console.dead(name), f"{name} never came to {checkpoint}")
     assert field.bench.serving == A
+    field.console.kill(name)
+    if (phase, mode) not in WAITED_FOR:
+        field.lose_leases()
     field.console.restart(name)
     field.ends_right()
 

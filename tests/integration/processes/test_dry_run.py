@@ -14,6 +14,7 @@ import pytest
 from tests.fakes.embedding_server import Behaviour
 from tests.fixtures.bench import A, B, Bench, fake_servers, profiles_file, servers_json
 from tests.fixtures.console import ROOT, Console
+from tests.fixtures.forked import ForkedConsole
 
 pytestmark = pytest.mark.slow
 LIMIT_SECONDS = 90
@@ -55,7 +56,7 @@ def site(fresh_database: str, redis_url: str, tmp_path: Path) -> Iterator[Site]:
             "AI_EMBEDDINGS_INITIAL": A,
             "AI_EMBEDDINGS_INDEX_CHUNK_SIZE": "5",
         }
-        console = Console(fresh_database, redis_url, environment, tmp_path / "logs")
+        console = ForkedConsole(fresh_database, redis_url, environment, tmp_path / "logs")
         try:
             console.start(web=False)
             yield Site(console, bench)
