@@ -107,9 +107,9 @@ bench-search: setup-dev ## searches by words, by meaning and by both, beside the
 	$(BIN)/python -m evaluations.bench.bench_search --size $(or $(SIZE),small)
 
 .PHONY: bench-quality
-bench-quality: setup-dev ## how well search finds on public sets (QUALITY_DATA=folder SIZE=small|full, RERANK_URL)
+bench-quality: setup-dev ## how well search finds on public sets (QUALITY_DATA=folder SIZE=small|full or SETS=a,b, RERANK_URL)
 	@test -n "$(QUALITY_DATA)" || { echo "QUALITY_DATA is missing: the folder of the retrieval sets" >&2; exit 2; }
-	$(BIN)/python -m evaluations.bench.bench_quality --size $(or $(SIZE),small) --data "$(QUALITY_DATA)" \
+	$(BIN)/python -m evaluations.bench.bench_quality --size $(or $(SIZE),small) --sets "$(SETS)" --data "$(QUALITY_DATA)" \
 		--rerank "$(RERANK_URL)" --rerank-model "$(RERANK_MODEL)" --elasticsearch "$(TEST_ELASTICSEARCH_URL)"
 
 .PHONY: bench-docs

@@ -8,17 +8,17 @@ from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
 from app.core.contracts.conditions import Filter
-from app.core.contracts.vectors import PassageHit, QueryVector, ServingChanged, Unavailability
+from app.core.contracts.vectors import Guard, Leave, PassageHit, QueryVector, ServingChanged, Unavailability
 from app.core.documents.text import clean_text
 from app.core.errors import Conflict, Unavailable
 from app.core.unit import Units
-from app.embeddings import store
+from app.embeddings import serving_store, store
 from app.embeddings.client import ModelServers
-from app.embeddings.indexes import pgvector_query
 from app.embeddings.indexes.pgvector_nearest import PgvectorIndex
 from app.embeddings.indexes.ports import Lookup, PassageIndex, Rows, Target
 from app.embeddings.profiles import Profile
-from app.embeddings.questions import QuestionVectors, Recent, asked
+from app.embeddings.questions import Asked, QuestionVectors, Recent, asked
+from app.embeddings.serving_store import Guarded
 
 FILTERS_KEPT = 1024
 
@@ -44,34 +44,39 @@ class VectorQueries:
         self._questions = QuestionVectors()
         self._filters: Recent[tuple[str, Filter | None], ColumnElement[bool]] = Recent(FILTERS_KEPT)
 
-    def unavailable(self, session: Session) -> Unavailability | None:
-        """The guard, in the order of `seed-facts.md` 6."""
+    def guard(self, session: Session) -> Guard:
+        """See the contract; one statement beside the setting."""
         if not self._enabled(session):
-            return "disabled"
-        serving = store.serving(session)
-        if serving is None:
-            return "no_vectors"
-        if serving.suspended_reason:
-            return "switching" if serving.suspended_reason == "switching" else "suspended"
-        if serving.dimensions != store.space(session, serving.space_id).dimensions:
-            return "dimension_mismatch"
-        return None if pgvector_query.any_vector(session, serving.space_id) else "no_vectors"
+            return Guard("disabled")
+        serving = serving_store.guarded(session)
+        return Guard(_reason(serving), serving)
 
-    def query_vector(self, text: str, timeout: float) -> QueryVector:
+    def unavailable(self, session: Session) -> Unavailability | None:
+        """See the contract."""
+        return self.guard(session).reason
+
+    def known_vector(self, text: str, guard: Guard) -> QueryVector | None:
+        """See the contract."""
+        if not isinstance(guard.serving, Guarded):
+            return None
+        _, question = _question(guard.serving, text)
+        vector = self._questions.get(guard.serving.epoch, question)
+        return None if vector is None else _vector(guard.serving, vector)
+
+    def query_vector(self, text: str, timeout: float, guard: Guard | None = None) -> QueryVector:
         """Embed a question as the serving space declares it, not as today's profile does."""
-        with self._units() as unit:
-            serving = store.serving(unit.session)
-            if serving is None:
-                raise Unavailable("vectors.none_serving")
-            space_id, epoch = serving.space_id, serving.epoch
-            profile = store.space(unit.session, space_id).profile
-        wording = " ".join(clean_text(text).split())
-        question = asked(space_id, profile, wording)
-        vector = self._questions.get(epoch, question)
+        serving = guard.serving if guard else None
+        if not isinstance(serving, Guarded):
+            with self._units() as unit:
+                serving = serving_store.guarded(unit.session)
+        if serving is None:
+            raise Unavailable("vectors.none_serving")
+        profile, question = _question(serving, text)
+        vector = self._questions.get(serving.epoch, question)
         if vector is None:
-            vector = self._embed(profile, wording, timeout)
-            self._questions.put(epoch, question, vector)
-        return QueryVector(space_id=space_id, epoch=epoch, vector=vector)
+            vector = self._embed(profile, question.wording, timeout)
+            self._questions.put(serving.epoch, question, vector)
+        return _vector(serving, vector)
 
     def nearest(
         self,
@@ -80,13 +85,14 @@ class VectorQueries:
         scope: Mapping[str, Filter | None],
         locale: str | None,
         window: int,
+        leave: Leave | None = None,
     ) -> list[PassageHit]:
         """The best ``window`` records; see :class:`~app.core.contracts.vectors.VectorSearch`."""
         target = target_of(session, query)
         if not scope:
             return []
         rows = {entity: Rows(tree, self._compiled(entity, tree)) for entity, tree in scope.items()}
-        return self._index.nearest(session, Lookup(target, query.vector, rows, locale, window))
+        return self._index.nearest(session, Lookup(target, query.vector, rows, locale, window, leave))
 
     def _compiled(self, entity: str, tree: Filter | None) -> ColumnElement[bool]:
         """The same condition for the same tree: statements are kept by it."""
@@ -107,6 +113,26 @@ class VectorQueries:
         return tuple(float(number) for number in embedded.vectors[0])
 
 
+def _reason(serving: Guarded | None) -> Unavailability | None:
+    """In the order of `seed-facts.md` 6."""
+    if serving is None:
+        return "no_vectors"
+    if serving.suspended_reason:
+        return "switching" if serving.suspended_reason == "switching" else "suspended"
+    if not serving.fits:
+        return "dimension_mismatch"
+    return None if serving.filled else "no_vectors"
+
+
+def _question(serving: Guarded, text: str) -> tuple[Profile, Asked]:
+    profile = serving.profile
+    return profile, asked(serving.space_id, profile, " ".join(clean_text(text).split()))
+
+
+def _vector(serving: Guarded, vector: Sequence[float]) -> QueryVector:
+    return QueryVector(serving.space_id, serving.epoch, vector, serving.model_key)
+
+
 def serving_model(session: Session) -> str | None:
     """The key of the model that answers now, None before the first."""
     serving = store.serving(session)
@@ -116,7 +142,7 @@ def serving_model(session: Session) -> str | None:
 def target_of(session: Session, query: QueryVector) -> Target:
     """Where the vector of a question may be looked for. Raises :class:`ServingChanged` unless what it was made under
     serves still."""
-    serving = store.serving(session)
+    serving = serving_store.current(session)
     if (
         serving is None
         or serving.suspended_reason

@@ -82,7 +82,8 @@ class SearchMeta:
 
     ``quality`` in [0, 1] says how well the best hits fit (`search-measured.md` 6). ``per_strategy`` (each leg's own
     order) is for administrators, ``tuning`` only there when a profile was applied, ``timings`` only when asked for by
-    `search.debug_timings`; ``total_results`` counts the hits of the page.
+    `search.debug_timings`; ``total_results`` counts the hits of the page. ``left_out``: ``corrections`` and ``facets``
+    for which the budget had no time left.
     """
 
     mode: Mode
@@ -108,6 +109,7 @@ class SearchMeta:
     per_strategy: Mapping[str, Any] | None = None
     tuning: Mapping[str, Any] | None = None
     timings: Mapping[str, float | None] | None = None
+    left_out: tuple[str, ...] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """``meta.search`` of the API."""
@@ -141,6 +143,7 @@ class SearchMeta:
             "per_strategy": self.per_strategy,
             "tuning": self.tuning,
             "timings": self.timings,
+            "left_out": list(self.left_out) if self.left_out else None,
         }
 
 

@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 from app.core.contracts.conditions import Filter
 from app.core.contracts.planning import Plan
+from app.core.fusion import word_share
 from app.search.engines.ports import KeywordLeg, Scope, SearchEngine
-from app.search.fusion import Fused, word_share
+from app.search.fusion import Fused
 from app.search.legs import VectorLeg
 from app.search.matching import ParsedQuery
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from app.core.clock import Clock
 from app.core.contracts.strategy import SearchStrategy, SearchStrategyResolver
-from app.core.contracts.vectors import PassageHit, ServingChanged
+from app.core.contracts.vectors import Guard, PassageHit, ServingChanged
 from app.core.unit import Units
 from app.search.engines.ports import KeywordHit, SearchEngine
 from app.search.explain import Ran
 from app.search.fusion import Scored, extras, fuse
-from app.search.legs import Legs, Question, VectorLeg
+from app.search.legs import Legs, Question, QuestionVector, VectorLeg
 from app.search.matching import ParsedQuery
+from app.search.options import Options
 from app.search.plan import capable
 from app.search.profile import Tuning
 from app.search.quality import TOP, judged, unmeasured
@@ -46,6 +47,23 @@ Show = Callable[[Any, Outcome], Shown]
 """Makes of an outcome what was asked for, in a session of one snapshot."""
 
 
+@dataclass(frozen=True)
+class _Shown(Generic[Shown]):
+    """What was asked for, made of the search in its own snapshot."""
+
+    value: Shown
+
+
+@dataclass(frozen=True)
+class _Unfinished:
+    """A search that goes on with no transaction open: a model reads the texts of its best hits, or it looks again."""
+
+    work: Work
+    run: Run
+    ran: Ran
+    read: Sequence[str]
+
+
 class Finder:
     """Carries searches out."""
 
@@ -63,7 +81,9 @@ class Finder:
 
     def find(self, work: Work, show: Show[Shown]) -> Shown:
         """What ``show`` makes of the search."""
-        work = self._ahead(work)
+        work, found = self._at_once(work, show)
+        if found is not None:
+            return self._finished(found, show)
         for _ in range(2):
             try:
                 return self._once(work, show)
@@ -71,25 +91,34 @@ class Finder:
                 work = self._guarded(work)
         return self._once(changed(work), show)
 
-    def _ahead(self, work: Work) -> Work:
-        """The settings, the guard and the models, for a search that has more than words; with no transaction left open.
+    def _at_once(self, work: Work, show: Show[Shown]) -> tuple[Work, _Shown[Shown] | _Unfinished | None]:
+        """The search with its settings and the guard's word, and all of it where no model must be asked first.
 
-        A search by words opens no unit for this.
+        By words alone, or with a question whose vector is known, it is one transaction from the settings to the page.
         """
-        if not work.asks_ahead:
-            return work
-        with self._units() as unit:
-            options = self._defaults.options(unit.session)
-            vectors = work.strategy.vectors
-            disabled = vectors.unavailable(unit.session) if vectors is not None and options.orchestration else None
+        try:
+            with self._units("REPEATABLE READ") as unit:
+                options = self._defaults.options(unit.session)
+                vectors = work.strategy.vectors
+                guard = vectors.guard(unit.session) if vectors is not None and options.orchestration else Guard()
+                if not work.may_be_deep:
+                    work = self._ruled(work, options, guard)
+                    question = self._known(work)
+                    return work, None if question is None else self._found(unit.session, work, question, show)
+        except ServingChanged:
+            return self._guarded(work), None
+        work = self._ruled(work, options, guard)
+        return replace(work, run=understood(work, work.decided, self._clock, self._tuning)), None
+
+    def _ruled(self, work: Work, options: Options, guard: Guard) -> Work:
         work = replace(work, strategy=self._allowed(work, options.orchestration, options.deep_per_minute))
-        run = ruled(work, options, self._clock, self._tuning, disabled if work.strategy.vectors else None)
-        return replace(work, run=understood(work, run, self._clock, self._tuning))
+        return replace(work, run=ruled(work, options, self._clock, self._tuning, guard))
 
     def _allowed(self, work: Work, orchestration: bool, limit: int) -> SearchStrategy:
         """What this search may use; a deep one over the person's limit is answered fast and not refused."""
         request, strategy = work.request, work.strategy
-        if not orchestration and strategy.degraded_reason != "mode_unavailable":
+        more = request.mode != "basic" and request.cost != "fast"
+        if more and not orchestration and strategy.degraded_reason != "mode_unavailable":
             fast = self._resolver.resolve(request.mode, "fast")
             return replace(fast, degraded_reason="search_orchestration_disabled")
         if work.may_be_deep and not self._defaults.deep_allowed(work.actor, limit):
@@ -98,23 +127,34 @@ class Finder:
 
     def _guarded(self, work: Work) -> Work:
         """The same search under the model that serves now."""
-        vectors, run = work.strategy.vectors, work.run
-        if vectors is None or run is None:
+        vectors, run = work.strategy.vectors, work.decided
+        if vectors is None:
             return work
         with self._units() as unit:
-            disabled = vectors.unavailable(unit.session)
-        return replace(work, run=replace(run, disabled=disabled, plan=capable(run.plan, disabled is None)))
+            guard = vectors.guard(unit.session)
+        return replace(work, run=replace(run, guard=guard, plan=capable(run.plan, guard.reason is None)))
 
     def _once(self, work: Work, show: Show[Shown]) -> Shown:
         question = self._question(work)
         with self._units("REPEATABLE READ") as unit:
-            run = work.run or ruled(work, self._defaults.options(unit.session), self._clock, self._tuning)
-            ran = self._ran(unit.session, work, run, question)
-            model_reads = run.plan.rerank and work.strategy.reranker is not None
-            if not model_reads and not worth_another(work, run, ran, 0):
-                return show(unit.session, Outcome(work, run, ran))
-            read = texts(self._engine, unit.session, ran) if model_reads else ()
-        outcome = self._again(Outcome(work, run, self._reread(work, run, ran, read)))
+            found = self._found(unit.session, work, question, show)
+        return self._finished(found, show)
+
+    def _found(self, session: Any, work: Work, question: Question, show: Show[Shown]) -> _Shown[Shown] | _Unfinished:
+        """What one snapshot has, shown where nothing else has to be asked."""
+        run = work.decided
+        ran = self._ran(session, work, run, question)
+        model_reads = run.plan.rerank and work.strategy.reranker is not None
+        if not model_reads and not worth_another(work, run, ran, 0):
+            return _Shown(show(session, Outcome(work, run, ran)))
+        return _Unfinished(work, run, ran, texts(self._engine, session, ran) if model_reads else ())
+
+    def _finished(self, found: _Shown[Shown] | _Unfinished, show: Show[Shown]) -> Shown:
+        """Call it with no transaction open."""
+        if isinstance(found, _Shown):
+            return found.value
+        work, run = found.work, found.run
+        outcome = self._again(Outcome(work, run, self._reread(work, run, found.ran, found.read)))
         with self._units("REPEATABLE READ") as unit:
             return show(unit.session, outcome)
 
@@ -150,15 +190,26 @@ class Finder:
 
     def _question(self, work: Work) -> Question:
         """The question's vector. Call it with no transaction open."""
-        vectors, run = work.strategy.vectors, work.run
-        if vectors is None or run is None:
+        known = self._known(work)
+        if known is not None:
+            return known
+        vectors, run = work.strategy.vectors, work.decided
+        assert vectors is not None
+        with work.watch.stage("vector"):
+            return self._legs.question(vectors, run.wording, run.budget, run.guard)
+
+    def _known(self, work: Work) -> Question | None:
+        """The question's vector, or that there is none to be had; None while a model must be asked for it."""
+        vectors, run = work.strategy.vectors, work.decided
+        if vectors is None:
             return Question()
         if run.disabled:
             return Question(disabled=run.disabled, degraded="vectors_unavailable")
-        if not run.plan.wants_vectors:
+        if not run.plan.wants_vectors or not run.wording:
             return Question()
         with work.watch.stage("vector"):
-            return self._legs.question(vectors, run.wording, run.budget)
+            query = vectors.known_vector(run.wording, run.guard)
+        return None if query is None else Question(QuestionVector(vectors, query, run.budget))
 
     def _ran(self, session: Any, work: Work, run: Run, question: Question) -> Ran:
         """Both legs, fused, and the best of them ordered by the heuristic where a plan asks for it."""
@@ -169,14 +220,16 @@ class Finder:
             leg = self._demanded(session, words.query, found())
             work.notes.add(leg.degraded)
             work.notes.add(words.leg.degraded)
+            if words.uncorrected:
+                work.notes.leave_out("corrections")
             weight = _weight(plan.words_weight, plan.vector_weight, words.leg.known_idf_mass)
             alone = plan.shape == "vector" and bool(leg.passages)
             hits = [hit for hit in words.leg.hits if hit.named or not alone]
             fused = fuse(_scored_words(hits), _scored_passages(leg.passages), weight, extras(plan))
-            model = self._defaults.model(session) if leg.ran else None
+            model = question.vector.query.model if question.vector and leg.ran else None
             ran = Ran(words.query, scope, locale, words.leg, leg, fused, weight, plan, words.corrections, model)
             if plan.rerank and work.strategy.reranker is None:
-                ran = second_look(work, run, ran, texts(self._engine, session, ran))
+                ran = second_look(work, run, ran, texts(self._engine, session, ran, whole=True))
             model_reads = plan.rerank and work.strategy.reranker is not None
             ran = self._covered(session, ran, max(TOP, plan.rerank_top_k) if model_reads else TOP)
         return self._judged(ran)

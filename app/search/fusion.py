@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core.contracts.planning import Plan
+from app.core.fusion import DIGITS, min_max, word_share
 from app.search.engines.ports import Key
-
-DIGITS = 6
 
 
 @dataclass(frozen=True)
@@ -76,40 +75,20 @@ def fuse(
     """
     extra = extra or Extras()
     share = word_share(words, vectors, word_weight)
-    word_scores, vector_scores = _normalised(words), _normalised(vectors)
+    word_scores, vector_scores = _scores(words), _scores(vectors)
     word_ranks, vector_ranks = _ranks(words), _ranks(vectors)
     first = {scored.key for scored in words if scored.first}
-    fused = [
-        Fused(
-            key=key,
-            score=round(
-                share * word_scores.get(key, 0.0)
-                + (1 - share) * vector_scores.get(key, 0.0)
-                + extra.of((word_ranks.get(key), vector_ranks.get(key))),
-                DIGITS,
-            ),
-            words_rank=word_ranks.get(key),
-            vector_rank=vector_ranks.get(key),
-            first=key in first,
-            words_part=word_scores.get(key),
-            vector_part=vector_scores.get(key),
-        )
-        for key in word_scores | vector_scores
-    ]
+    fused = []
+    for key in word_scores | vector_scores:
+        word, near = word_scores.get(key), vector_scores.get(key)
+        ranks = word_ranks.get(key), vector_ranks.get(key)
+        score = share * (word or 0.0) + (1 - share) * (near or 0.0) + extra.of(ranks)
+        fused.append(Fused(key, round(score, DIGITS), *ranks, key in first, word, near))
     return sorted(fused, key=lambda one: (not one.first, -one.score, one.key))
 
 
-def word_share(words: Sequence[object], vectors: Sequence[object], word_weight: float) -> float:
-    """What the word leg counts in the end; all, or nothing, where one leg has no hits."""
-    return 1.0 if not vectors else 0.0 if not words else min(max(word_weight, 0.0), 1.0)
-
-
-def _normalised(leg: Sequence[Scored]) -> dict[Key, float]:
-    if not leg:
-        return {}
-    lowest, highest = min(one.score for one in leg), max(one.score for one in leg)
-    span = highest - lowest
-    return {one.key: (one.score - lowest) / span if span > 0 else 1.0 for one in leg}
+def _scores(leg: Sequence[Scored]) -> dict[Key, float]:
+    return min_max({one.key: one.score for one in leg})
 
 
 def _ranks(leg: Sequence[Scored]) -> dict[Key, int]:

@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.core.clock import Clock
 from app.core.contracts.conditions import Filter
-from app.core.contracts.vectors import PassageHit, QueryVector, ServingChanged, VectorSearch
+from app.core.contracts.vectors import Guard, Leave, PassageHit, QueryVector, ServingChanged, VectorSearch
 from app.core.errors import ModelServerFailed, Unavailable
 from app.core.unit import Units
 from app.search.beside import beside
@@ -34,7 +34,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class VectorLeg:
-    """What came of the vector leg. ``ran`` is false when it was not asked; then a reason stands beside it."""
+    """What came of the vector leg. ``ran`` is false when it was not asked; then a reason stands beside it.
+
+    ``degraded`` beside passages: another engine than the chosen one gave them.
+    """
 
     passages: tuple[PassageHit, ...] = ()
     ran: bool = False
@@ -69,13 +72,11 @@ class Legs:
         self._clock = clock
         self._room = threading.Semaphore(ABREAST)
 
-    def question(self, search: VectorSearch, wording: str, budget: Budget) -> Question:
+    def question(self, search: VectorSearch, wording: str, budget: Budget, guard: Guard) -> Question:
         """The vector of a question, within its share of the budget. Call it with no transaction open."""
-        if not wording:
-            return Question()
         seconds = budget.left(LEGS_UNTIL) * EMBED_SHARE
         try:
-            query = beside(lambda: search.query_vector(wording, seconds)).result(timeout=seconds)
+            query = beside(lambda: search.query_vector(wording, seconds, guard)).result(timeout=seconds)
         except TimeoutError:
             return Question(degraded="embedder_timeout")
         except ServingChanged:
@@ -99,12 +100,13 @@ class Legs:
         if vector is None:
             return lambda: VectorLeg(degraded=question.degraded, disabled=question.disabled)
         snapshot, budget = export_snapshot(session), vector.budget
+        leave = Leave(lambda: budget.left(LEGS_UNTIL))
 
         def nearest(inner: Any) -> Sequence[PassageHit]:
             adopt_snapshot(inner, snapshot, budget.left(LEGS_UNTIL))
-            return vector.search.nearest(inner, vector.query, scope, locale, window)
+            return vector.search.nearest(inner, vector.query, scope, locale, window, leave)
 
-        leg = beside(lambda: self._run(nearest, budget))
+        leg = beside(lambda: self._run(nearest, budget, leave))
 
         def wait() -> VectorLeg:
             try:
@@ -114,7 +116,7 @@ class Legs:
 
         return wait
 
-    def _run(self, nearest: Callable[[Any], Sequence[PassageHit]], budget: Budget) -> VectorLeg:
+    def _run(self, nearest: Callable[[Any], Sequence[PassageHit]], budget: Budget, leave: Leave) -> VectorLeg:
         if not self._room.acquire(timeout=budget.left(LEGS_UNTIL)):
             return VectorLeg(degraded="vector_timeout")
         started = self._clock.monotonic()
@@ -128,7 +130,8 @@ class Legs:
             return VectorLeg(degraded="vector_timeout" if _was_late(error) else "vector_failed")
         finally:
             self._room.release()
-        return VectorLeg(passages, ran=True, took_ms=round((self._clock.monotonic() - started) * 1000, 1))
+        took = round((self._clock.monotonic() - started) * 1000, 1)
+        return VectorLeg(passages, ran=True, degraded=leave.degraded, took_ms=took)
 
 
 def _was_late(error: Exception) -> bool:

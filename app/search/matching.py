@@ -224,7 +224,8 @@ def identifiers_of(*texts: str) -> list[str]:
     """The identifiers of texts, lower-cased, each once, in order of appearance and capped."""
     found: dict[str, None] = {}
     for text in texts:
-        found.update(dict.fromkeys(token.text for token in _tokens(text) if token.identifies))
+        once = " ".join(dict.fromkeys(text.split()))  # most words come again and again
+        found.update(dict.fromkeys(token.text for token in _tokens(once) if token.identifies))
     return list(found)[:IDENTIFIERS_LIMIT]
 
 
@@ -233,6 +234,8 @@ def kind_of(token: str) -> Kind:
 
     A hyphenated word without a digit is a word (`search-measured.md` 1), and so are ordinals (`20th`, `1980s`).
     """
+    if token.isalpha():  # most are: none of the others is of letters alone
+        return "word"
     if _EMAIL.fullmatch(token):
         return "email"
     if _UUID.fullmatch(token):

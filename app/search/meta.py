@@ -42,6 +42,7 @@ def meta_of(work: Work, run: Run, ran: Ran, retries: int, shown: int, note: str 
         total_results=shown,
         per_strategy=_per_strategy(ran, work.request.explain) if work.reach.scores else None,
         tuning=ran.plan.tuning,
+        left_out=tuple(work.notes.left_out) or None,
         timings=work.watch.as_json() if run.options.timings else None,
     )
 

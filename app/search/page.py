@@ -78,13 +78,15 @@ class Pages:
     def _marked(self, session: Any, documents: Sequence[FoundDocument], found: Found) -> Mapping[str, AbstractSet[str]]:
         """By locale, the words of the shown texts that count as words of the question."""
         lexemes = found.words.lexemes or {}
+        if not any(lexemes.values()):
+            return {}
         terms = [term.text for term in found.query.terms] + [word for words in lexemes.values() for word in words]
         beginnings = {folded(term)[:3] for term in terms}
         asked: dict[str, set[str]] = {}
         for document in documents:
             text = document_text(document.title, document.body)
             asked.setdefault(document.locale, set()).update(likely_words(text, beginnings))
-        return self._engine.matching(session, asked, lexemes) if lexemes else {}
+        return self._engine.matching(session, asked, lexemes)
 
     def _hit(self, one: _Shown, marked: AbstractSet[str], found: Found, scores: bool) -> SearchHit:
         document, passage = one.document, one.passage

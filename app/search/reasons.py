@@ -27,8 +27,8 @@ RUN_TIME: Mapping[str, str] = {
     "vector_failed": "the vector leg was refused or failed: words alone",
     "words_timeout": "the word leg was not back within the budget: what the meaning found, else nothing",
     "words_failed": "the database refused the word leg: what the meaning found, else nothing",
-    "engine_unavailable": "PostgreSQL's words answered in place of the chosen engine",
-    "engine_timeout": "the chosen engine was too slow: PostgreSQL's words answered in its place",
+    "engine_unavailable": "PostgreSQL answered in place of the chosen engine, for words or for meaning",
+    "engine_timeout": "the chosen engine was too slow: PostgreSQL answered in its place, for words or for meaning",
     "reranker_failed": "the second ranking failed or gave no usable scores: the fused order",
     "reranker_timeout": "the second ranking was not back within the budget: the fused order",
 }
@@ -37,10 +37,16 @@ REASONS: Mapping[str, str] = {**RESOLUTION, **RUN_TIME}
 
 
 class Notes:
-    """What fell back during one search; the first is the one that is told."""
+    """What fell back during one search; the first is the one that is told. ``left_out``: ``corrections`` (did you mean)
+    and ``facets`` for which there was no time."""
 
     def __init__(self) -> None:
         self.first: str | None = None
+        self.left_out: list[str] = []
 
     def add(self, reason: str | None) -> None:
         self.first = self.first or reason
+
+    def leave_out(self, what: str) -> None:
+        if what not in self.left_out:
+            self.left_out.append(what)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.core.errors import Unavailable
-from app.search.fusion import DIGITS, Fused
+from app.core.fusion import DIGITS
+from app.search.fusion import Fused
 
 BEGINNING = 100
 """Characters at the start of a text where the whole question counts once more."""

@@ -6,6 +6,7 @@ Who may search what is decided here, and so is what a page shows; how records ar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from app.core.errors import Forbidden, Invalid, NotFound
 from app.core.registry import Entity, Registry
 from app.core.unit import Units
 from app.search.answer import Relaxation, SearchHit, SearchRequest, SearchResponse, read_request
-from app.search.engines.ports import Facet, Key, SearchEngine
+from app.search.engines.ports import Facet, Key, LegFailed, SearchEngine
 from app.search.explain import Ran, Why, explained, hit_explained, reason
 from app.search.finding import Finder, Outcome
 from app.search.fusion import Fused
@@ -146,6 +147,7 @@ class Search:
         size = request.size or found.run.options.page_size
         shown = ran.fused[(request.page - 1) * size : request.page * size]
         hits = self._hits(session, work, ran, shown)
+        facets = self._facets(session, found) if request.facets else ()
         beyond = "beyond_window" if request.page > 1 and not shown else None
         return SearchResponse(
             hits=hits,
@@ -156,7 +158,7 @@ class Search:
             size=size,
             did_you_mean=respelt(request.q.strip(), ran.corrections) if ran.corrections else None,
             relaxations=() if ran.fused or request.page > 1 else self._looser(session, found),
-            facets=self._facets(session, work, ran) if request.facets and not ran.words_late else (),
+            facets=facets,
             explain=self._explained(session, work, ran) if request.explain else None,
             meta=meta_of(work, found.run, ran, found.retries, len(hits), beyond),
         )
@@ -173,11 +175,17 @@ class Search:
             replace(hit, explain=hit_explained(parts[hit.entity, hit.id], raw, hit.similarity)) for hit in hits
         )
 
-    def _facets(self, session: Any, work: Work, ran: Ran) -> tuple[Facet, ...]:
-        """What the total counts, by entity, locale and the fields that an entity declares and the actor may read."""
+    def _facets(self, session: Any, found: Outcome) -> tuple[Facet, ...]:
+        """What the total counts, by entity, locale and the fields that an entity declares and the actor may read; none
+        when there is no time for it."""
+        work, ran, budget = found.work, found.ran, found.run.budget
         readable = work.reach.readable
         fields = {name: facet_fields(self._registry.get(name), readable[name]) for name in ran.scope}
-        return tuple(self._engine.facets(session, ran.query, ran.scope, ran.locale, fields))
+        with suppress(LegFailed):
+            if not ran.words_late and not budget.spent():
+                return tuple(self._engine.facets(session, ran.query, ran.scope, ran.locale, fields, budget.left()))
+        work.notes.leave_out("facets")
+        return ()
 
     def _explained(self, session: Any, work: Work, ran: Ran) -> Mapping[str, Any]:
         everything = self._scope(work.actor, replace(work.request, entities=()))

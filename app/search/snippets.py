@@ -34,7 +34,13 @@ def folded(word: str) -> str:
 
 def likely_words(text: str, beginnings: AbstractSet[str]) -> set[str]:
     """The lower-cased words of ``text`` that begin like a term of the question: a stem changes the end only."""
-    return {word for word in set(words_of(text[:SEARCHED])) if folded(word)[:3] in beginnings}
+    found: set[str] = set()
+    for piece in set(_SPANS.findall(text[:SEARCHED].lower())):
+        if not piece.isascii():  # one word or several
+            found.update(word for word in words_of(piece) if folded(word)[:3] in beginnings)
+        elif piece[:3] in beginnings:
+            found.add(piece[:WORD_LIMIT])
+    return found
 
 
 def snippet(
@@ -66,19 +72,9 @@ def marked_pieces(text: str, marked: AbstractSet[str], names: Sequence[str] = ()
 
 def _marks(text: str, start: int, end: int, marked: AbstractSet[str], names: Sequence[str]) -> list[tuple[int, int]]:
     """Spans to set apart, in order and apart from each other; of scripts without spaces, pairs of characters."""
-    found = [match.span() for name in names for match in re.finditer(re.escape(name), text[start:end], re.IGNORECASE)]
-    if marked:
-        for match in _SPANS.finditer(text[start:end]):
-            word = match.group()
-            if word.isascii():  # one word, whatever it is
-                if word.lower()[:WORD_LIMIT] in marked:
-                    found.append(match.span())
-                continue
-            parts = list(words_of(word))
-            if len(parts) == 1 and parts[0] in marked:
-                found.append(match.span())
-            elif len(parts) > 1:
-                found += _parts(word, match.start(), parts, marked)
+    region = text[start:end]
+    found = [match.span() for name in names for match in re.finditer(re.escape(name), region, re.IGNORECASE)]
+    found += _ascii_words(region, marked) if region.isascii() else _words(region, marked)
     spans: list[tuple[int, int]] = []
     for begin, stop in sorted(found):
         if spans and begin < spans[-1][1]:
@@ -86,6 +82,37 @@ def _marks(text: str, start: int, end: int, marked: AbstractSet[str], names: Seq
         else:
             spans.append((begin, stop))
     return [(start + begin, start + stop) for begin, stop in spans]
+
+
+def _ascii_words(region: str, marked: AbstractSet[str]) -> Iterator[tuple[int, int]]:
+    """Where a text of ASCII letters alone has the words: each is looked for, which is quicker than to cut the text."""
+    lower = region.lower()
+    for word in marked:
+        at = lower.find(word)
+        while at >= 0:
+            end = at + len(word)
+            if len(word) == WORD_LIMIT:  # the beginning of a longer one
+                while lower[end : end + 1].isalnum():
+                    end += 1
+            if not (lower[at - 1 : at].isalnum() or lower[end : end + 1].isalnum()):
+                yield (at, end)
+            at = lower.find(word, end)
+
+
+def _words(region: str, marked: AbstractSet[str]) -> Iterator[tuple[int, int]]:
+    if not marked:
+        return
+    for match in _SPANS.finditer(region):
+        word = match.group()
+        if word.isascii():  # one word, whatever it is
+            if word.lower()[:WORD_LIMIT] in marked:
+                yield match.span()
+            continue
+        parts = list(words_of(word))
+        if len(parts) == 1 and parts[0] in marked:
+            yield match.span()
+        elif len(parts) > 1:
+            yield from _parts(word, match.start(), parts, marked)
 
 
 def _parts(word: str, offset: int, parts: Sequence[str], marked: AbstractSet[str]) -> Iterator[tuple[int, int]]:

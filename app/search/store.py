@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import inspect, literal, select, text
+from sqlalchemy import ARRAY, BigInteger, any_, bindparam, inspect, literal, select, text
 from sqlalchemy.orm import Session
 
 from app.core.access.policy import predicate
@@ -33,12 +33,12 @@ def facts(
     told = {name: columns[name] for name in ("status", "source", "updated_at") if name in columns and name in readable}
     asked = [told.get(name, literal(None)) for name in ("status", "source", "updated_at")]
     asked.append(columns["deleted_at"].is_not(None) if "deleted_at" in columns else literal(False))
-    statement = select(entity.model.id, *asked).where(
-        entity.model.id.in_(ids),
+    statement = select(columns["id"], *asked).where(
+        columns["id"] == any_(bindparam("ids", type_=ARRAY(BigInteger))),
         predicate(entity, tree),
         *(columns[name] == value for name, value in entity.visible.items()),
     )
-    return {row[0]: Facts(*row[1:]) for row in session.execute(statement)}
+    return {row[0]: Facts(*row[1:]) for row in session.execute(statement, {"ids": list(ids)})}
 
 
 def export_snapshot(session: Session) -> str:
@@ -53,8 +53,5 @@ def adopt_snapshot(session: Session, name: str, seconds: float) -> None:
     """
     if not re.fullmatch(r"[0-9A-F-]+", name):
         raise ValueError(name)
-    session.execute(text(f"set transaction snapshot '{name}'"))
-    session.execute(
-        text("select set_config('statement_timeout', :milliseconds, true)"),
-        {"milliseconds": str(max(1, round(seconds * 1000)))},
-    )
+    limit = max(1, round(seconds * 1000))
+    session.execute(text(f"set transaction snapshot '{name}'; set local statement_timeout = {limit}"))

@@ -1,7 +1,7 @@
 """What a question demands, beside its free words: "phrases", +required, -excluded (`seed-facts.md` 5.2). Pure.
 
 An operator stands at the beginning of a word. Whatever is not well formed (a quote left open, a lone +, an option
-such as -v, a negative number) is free text, so that no question is refused for its marks.
+such as -v, a number with its sign) is free text, so that no question is refused for its marks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Role = Literal["free", "phrase", "required", "excluded"]
 _PART = re.compile(
     r"""(?<!\S)(?:
         (?P<sign>[+-]?)"(?P<quoted>(?:[^"\\]|\\.)*)"(?=[\s.,;:!?)]|$)
-        | \+(?P<required>\S*[^\W_]\S*)
+        | \+(?P<required>(?=\S*[^\W\d_])\S+)
         | -(?P<excluded>[^\W\d_][^\s-]\S+)
     )""",
     re.VERBOSE | re.DOTALL,

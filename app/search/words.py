@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,11 +23,15 @@ LATE, FAILED = "words_timeout", "words_failed"
 
 @dataclass(frozen=True)
 class Words:
-    """The leg, the question as it was asked in the end, and the corrections that are worth a suggestion."""
+    """The leg, the question as it was asked in the end, and the corrections that are worth a suggestion.
+
+    ``uncorrected``: there was no time to look for them.
+    """
 
     leg: KeywordLeg
     query: ParsedQuery
     corrections: Mapping[str, str] = field(default_factory=dict)
+    uncorrected: bool = False
 
 
 class WordLeg:
@@ -56,9 +60,12 @@ class WordLeg:
             return Words(KeywordLeg(hits=(), total=0, known_idf_mass=0.0, capped=True, degraded=_why(error)), query)
         leg, query = self._begun(session, query, scope, locale, budget, leg)
         unknown = [word for word in correctable(query) if word in leg.unknown or len(leg.hits) < FEW]
-        if not unknown or budget.spent(LEGS_UNTIL):
+        if not unknown:
             return Words(leg, query)
-        corrections = self._engine.corrections(session, unknown[:SUGGESTED], scope)
+        try:
+            corrections = self._corrections(session, unknown[:SUGGESTED], scope, budget)
+        except LegFailed:
+            return Words(leg, query, uncorrected=True)
         most = query.rules.fuzzy if query.rules else 0
         applied = dict(list(corrections.items())[:most])
         if not applied:
@@ -80,6 +87,11 @@ class WordLeg:
             return self._keyword(session, looser, scope, locale, budget), looser
         except LegFailed:
             return leg, query
+
+    def _corrections(self, session: Any, words: Sequence[str], scope: Scope, budget: Budget) -> Mapping[str, str]:
+        if budget.spent(LEGS_UNTIL):
+            raise TooSlow
+        return self._engine.corrections(session, words, scope, budget.left(LEGS_UNTIL))
 
     def _keyword(
         self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, budget: Budget

@@ -11,6 +11,7 @@ from app.core.contracts.actor import Actor
 from app.core.contracts.conditions import Filter
 from app.core.contracts.planning import Plan
 from app.core.contracts.strategy import SearchStrategy
+from app.core.contracts.vectors import Guard
 from app.core.registry import Entity
 from app.search.answer import Change, Relaxation, SearchRequest
 from app.search.budget import LEGS_UNTIL, Budget
@@ -36,8 +37,7 @@ class Reach:
     wide: Mapping[str, Filter | None] | None = None
 
 
-def _no_model(session: Any) -> str | None:
-    return None
+UNGUARDED = Guard()
 
 
 def _unmeasured(model: str) -> tuple[float, float] | None:
@@ -46,36 +46,38 @@ def _unmeasured(model: str) -> tuple[float, float] | None:
 
 @dataclass(frozen=True)
 class Defaults:
-    """What search reads of the settings (all at once) and of the serving model, in the search's own session.
+    """What search reads of the settings, all at once in its own session, and what it is told of persons and models.
 
     ``deep_allowed`` counts a deep search of a person and says whether it is within that many a minute; ``calibration``
     gives noise and span of a model's cosines (`search-measured.md` 6), None where nobody measured them.
     """
 
     options: Callable[[Any], Options] = lambda session: Options()
-    model: Callable[[Any], str | None] = _no_model
     deep_allowed: Callable[[Actor, int], bool] = lambda actor, limit: True
     calibration: Callable[[str], tuple[float, float] | None] = _unmeasured
 
 
 @dataclass(frozen=True)
 class Run:
-    """How one search is carried out. ``query`` is what the words are looked for by, ``wording`` what is embedded.
-
-    ``disabled``: why vectors may not be used, although the strategy has them.
-    """
+    """How one search is carried out. ``query`` is what the words are looked for by, ``wording`` what is embedded,
+    ``guard`` what the vectors said of themselves."""
 
     options: Options
     budget: Budget
     plan: Plan
     query: ParsedQuery
     wording: str
-    disabled: str | None = None
+    guard: Guard = UNGUARDED
+
+    @property
+    def disabled(self) -> str | None:
+        """Why vectors may not be used, although the strategy has them."""
+        return self.guard.reason
 
 
 @dataclass(frozen=True)
 class Work:
-    """One search under way. ``run`` None: the settings are not read yet, since words need no unit of their own."""
+    """One search under way. ``run`` None: the settings are not read yet."""
 
     actor: Actor
     request: SearchRequest
@@ -92,20 +94,20 @@ class Work:
         return self.request.cost == "deep" and self.request.mode != "basic"
 
     @property
-    def asks_ahead(self) -> bool:
-        """Whether the settings are needed before the search's own snapshot is opened."""
-        strategy = self.strategy
-        asked = (strategy.vectors, strategy.planner, strategy.intent, strategy.reranker)
-        return self.may_be_deep or any(one is not None for one in asked)
+    def decided(self) -> Run:
+        """How it is carried out, once the settings are read."""
+        assert self.run is not None
+        return self.run
 
 
-def ruled(work: Work, options: Options, clock: Clock, tuning: Tuning, disabled: str | None = None) -> Run:
+def ruled(work: Work, options: Options, clock: Clock, tuning: Tuning, guard: Guard) -> Run:
     """The run of the rules: the settings' plan, tuned where that is on, without what the strategy has not got."""
+    guard = guard if work.strategy.vectors else Guard()
     budget = Budget(clock, options.budgets[work.strategy.mode_applied], work.started)
     plan = rule_plan(options)
-    plan = fitting(work, plan, options, tuning, disabled)
+    plan = fitting(work, plan, options, tuning, guard.reason)
     work.watch.told = options.timings
-    return Run(options, budget, plan, work.query, work.query.phrase, disabled)
+    return Run(options, budget, plan, work.query, work.query.phrase, guard)
 
 
 def fitting(work: Work, plan: Plan, options: Options, tuning: Tuning, disabled: str | None) -> Plan:

@@ -146,6 +146,7 @@ def alone(parts: Field, share: str, connections: Sequence[psycopg.Connection[Any
     for at, asking in enumerate(parts.questions[:count]):  # the model's answers are known from here on
         for mode in MODES:
             with _as(mode, mute):
+                calls[mode](asking)  # what is timed later knows the words, too
                 statements[mode, at] = recorded(parts.parts, calls[mode], asking)
     for _ in range(ROUNDS):
         for times in found.values():

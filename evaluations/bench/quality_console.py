@@ -24,7 +24,9 @@ from app.core.contracts.strategy import Cost, Mode, SearchStrategy, SearchStrate
 from app.core.crud.bulk import Given
 from app.core.settings.schema import RERANKER, SEARCH_ENGINE
 from app.core.unit import Unit
-from app.search.answer import SIZE_LIMIT, SearchRequest, SearchResponse
+from app.search.answer import SIZE_LIMIT, SearchMeta, SearchRequest
+from app.search.finding import Outcome
+from app.search.meta import meta_of
 from evaluations.bench.laboratory import plain
 from evaluations.bench.quality_sets import RetrievalSet, Text
 from evaluations.bench.vector_cache import MODEL
@@ -37,17 +39,26 @@ NO_TITLE = "—"
 """A record has a title; a set of texts alone gets this one, and its documents none."""
 ENDLESS = 30_000
 """Milliseconds: quality is measured here, and a busy machine must not cut an answer short."""
-SECONDS = 60.0
 ABREAST = 4
 """Questions at a time: the database works on some while others are being marked."""
 
 
 @dataclass
 class Asked:
-    """A system's rankings by question, and the reasons for which answers were less than asked for."""
+    """A system's rankings by question, those of its vector leg alone, and why answers were less than asked for."""
 
     rankings: dict[str, list[str]] = field(default_factory=dict)
+    nearest: dict[str, list[str]] = field(default_factory=dict)
     degraded: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class Order:
+    """What one search found, best first, before a page is made of it; ``nearest`` is its vector leg's own order."""
+
+    hits: tuple[int, ...]
+    nearest: tuple[int, ...]
+    meta: SearchMeta
 
 
 class Stocked:
@@ -65,12 +76,13 @@ class Stocked:
             self.parts.settings.write_system(unit, name, value)
 
     def answers(self, questions: Sequence[Text], cost: Cost, *, own_language: bool) -> Asked:
-        """What search answers to each question, in process and through its front door."""
+        """What search finds for each question, in process."""
         asked = Asked()
         with ThreadPoolExecutor(ABREAST) as pool:
-            answers = list(pool.map(lambda question: self._search(question, cost, own_language), questions))
-        for question, found in zip(questions, answers, strict=True):
-            asked.rankings[question.id] = [self.names[hit.id] for hit in found.hits]
+            orders = list(pool.map(lambda question: self._search(question, cost, own_language), questions))
+        for question, found in zip(questions, orders, strict=True):
+            asked.rankings[question.id] = [self.names[one] for one in found.hits]
+            asked.nearest[question.id] = [self.names[one] for one in found.nearest]
             if reason := found.meta.degraded_reason or found.meta.vector_disabled:
                 asked.degraded[reason] += 1
         return asked
@@ -79,20 +91,21 @@ class Stocked:
         """How good search says that its balanced answer is."""
         return self._search(question, "balanced", own_language).meta.quality or 0.0
 
-    def _search(self, question: Text, cost: Cost, own_language: bool) -> SearchResponse:
+    def _search(self, question: Text, cost: Cost, own_language: bool) -> Order:
+        """As the front door searches, without the page: a hundred snippets take longer than what is measured."""
+        search = self.parts.search
         locale = question.locale if own_language else None
         request = SearchRequest(q=question.text, entities=(NAME,), cost=cost, size=SIZE_LIMIT, locale=locale)
-        return self.parts.search.search(SYSTEM, request)
+        return search._finder.find(search._work(SYSTEM, request), _order)
 
-    def nearest(self, question: Text, *, own_language: bool) -> list[tuple[str, float]]:
-        """The vector leg alone: the best records with their cosines."""
-        vectors = self.parts.vectors
-        assert vectors is not None
-        query = vectors.query_vector(question.text, SECONDS)
-        locale = question.locale if own_language else None
-        with self.parts.units("REPEATABLE READ") as unit:
-            hits = vectors.nearest(unit.session, query, {NAME: None}, locale, SIZE_LIMIT)
-        return [(self.names[hit.record_id], hit.similarity) for hit in hits]
+
+def _order(session: Any, found: Outcome) -> Order:
+    ran = found.ran
+    return Order(
+        tuple(one.key[1] for one in ran.fused[:SIZE_LIMIT]),
+        tuple(hit.record_id for hit in ran.leg.passages[:SIZE_LIMIT]),
+        meta_of(found.work, found.run, ran, found.retries, 0, None),
+    )
 
 
 @contextmanager
@@ -196,18 +209,6 @@ def elasticsearch_chosen(stock: Stocked) -> Iterator[None]:
 
 
 Ask = Callable[[Sequence[Text], bool], Asked]
-
-
-def vector_leg(stock: Stocked) -> Ask:
-    """The vector leg alone, as a system."""
-
-    def ask(questions: Sequence[Text], own_language: bool) -> Asked:
-        with ThreadPoolExecutor(ABREAST) as pool:
-            hits_of = list(pool.map(lambda one: stock.nearest(one, own_language=own_language), questions))
-        found = {one.id: hits for one, hits in zip(questions, hits_of, strict=True)}
-        return Asked({name: [key for key, _ in hits] for name, hits in found.items()})
-
-    return ask
 
 
 def search_at(stock: Stocked, cost: Cost) -> Ask:

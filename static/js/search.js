@@ -26,7 +26,9 @@
           const body = answer.ok ? await answer.text() : null;
           return mine === current ? body : null;
         } catch { return null; } // ended by a newer one, or the console is away: what is shown stays
+        finally { if (mine === current) current = null; }
       },
+      waits() { return current !== null; },
       end() { if (current) current.abort(); current = null; },
     };
   }
@@ -56,9 +58,9 @@
     const url = address();
     results.setAttribute("aria-busy", "true");
     const body = await forResults.ask(url, { "HX-Request": "true" });
+    if (!forResults.waits()) results.removeAttribute("aria-busy"); // also of a request that failed
     if (body === null) return;
     results.innerHTML = body;
-    results.removeAttribute("aria-busy");
     shown = wanted;
     history.replaceState(history.state, "", url);
     announce();

@@ -93,6 +93,13 @@ def test_words_are_stemmed_in_the_language_of_the_text(engine: Engine) -> None:
     assert engine.ids("contract renewal") == [2]
 
 
+def test_both_engines_have_the_same_stems(engine: Engine) -> None:
+    engine.put(1, ("it", "Nota", "La programmazione annuale."))
+    engine.put(2, ("en", "Note", "Generally speaking, the latest news."))
+    assert engine.ids("programmare") == [1]
+    assert engine.ids("generic") == engine.ids("new") == []
+
+
 @pytest.mark.parametrize("question", ["energia", "dell'energia", "L’ENERGIA", "dell'energia?"])
 def test_elisions_are_split(engine: Engine, question: str) -> None:
     engine.put(1, ("it", "Consumi", "Il costo dell'energia elettrica."))

@@ -6,7 +6,7 @@ no AI package is wired: search answers by words and says ``mode_unavailable``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -16,12 +16,25 @@ Unavailability = Literal["disabled", "suspended", "switching", "dimension_mismat
 
 
 @dataclass(frozen=True)
+class Guard:
+    """What a search may expect of vectors: why there are none, or what serves as the guard saw it.
+
+    ``serving`` means something to the vectors alone; it is handed back to them, so that it is not read again.
+    """
+
+    reason: Unavailability | None = None
+    serving: object = None
+
+
+@dataclass(frozen=True)
 class QueryVector:
-    """A question as a vector of one space; ``epoch`` is that of the serving row it was made under."""
+    """A question as a vector of one space; ``epoch`` is that of the serving row it was made under, ``model`` the key of
+    the space's model."""
 
     space_id: int
     epoch: int
     vector: Sequence[float]
+    model: str | None = None
 
 
 @dataclass(frozen=True)
@@ -38,6 +51,17 @@ class PassageHit:
     current: bool
 
 
+@dataclass
+class Leave:
+    """What one vector leg may take, in seconds from now, and what became of the engine that was chosen for it.
+
+    ``degraded`` is set by who answers: ``engine_unavailable`` or ``engine_timeout`` when PostgreSQL stood in for it.
+    """
+
+    seconds: Callable[[], float]
+    degraded: str | None = None
+
+
 class ServingChanged(Exception):
     """The serving model changed between the question's vector and the search; ask once more from the top."""
 
@@ -45,22 +69,38 @@ class ServingChanged(Exception):
 class VectorSearch(Protocol):
     """The vector half of search. ``session`` is a SQLAlchemy session in the search's own snapshot."""
 
-    def unavailable(self, session: Any) -> Unavailability | None:
-        """The guard (`seed-facts.md` 6): the first reason that holds, in its order, or None."""
+    def guard(self, session: Any) -> Guard:
+        """The guard (`seed-facts.md` 6): the first reason that holds, in its order, or what serves."""
         ...
 
-    def query_vector(self, text: str, timeout: float) -> QueryVector:
-        """Embed a question with the serving model, no transaction open.
+    def unavailable(self, session: Any) -> Unavailability | None:
+        """The reason of :meth:`guard` alone."""
+        ...
+
+    def known_vector(self, text: str, guard: Guard) -> QueryVector | None:
+        """The vector of a question that was asked before under what the guard saw; asks nobody and never waits."""
+        ...
+
+    def query_vector(self, text: str, timeout: float, guard: Guard | None = None) -> QueryVector:
+        """Embed a question with the model that the guard saw, without one with that which serves now; no transaction
+        open. Whether it serves still is for :meth:`nearest` to say.
 
         Raises :class:`app.core.errors.Unavailable` when the server is away or slower than ``timeout`` seconds.
         """
         ...
 
     def nearest(
-        self, session: Any, query: QueryVector, scope: Mapping[str, Filter | None], locale: str | None, window: int
+        self,
+        session: Any,
+        query: QueryVector,
+        scope: Mapping[str, Filter | None],
+        locale: str | None,
+        window: int,
+        leave: Leave | None = None,
     ) -> list[PassageHit]:
         """The best ``window`` records of the entities in ``scope``, best first, ties by entity and id.
 
-        ``locale`` restricts records to those that have that translation. Raises :class:`ServingChanged`.
+        ``locale`` restricts records to those that have that translation. An engine beside the database is waited for no
+        longer than ``leave`` says (None: as for every request to it). Raises :class:`ServingChanged`.
         """
         ...

@@ -8,8 +8,7 @@ the search's own snapshot. So a stale index shows nothing that the list would no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ARRAY,
@@ -39,7 +38,7 @@ from app.core.elasticsearch.reading import Reader
 from app.core.locale import LOCALES
 from app.core.registry import Registry
 from app.embeddings.indexes.pgvector_nearest import hit_of
-from app.embeddings.indexes.pgvector_query import distance_to, has_locale
+from app.embeddings.indexes.pgvector_query import distance_to, has_locale, written
 from app.embeddings.indexes.ports import Lookup, Rows, Target
 from app.embeddings.models import Embedding
 
@@ -85,7 +84,7 @@ class ElasticsearchPassages:
         more = False
         for one in self._filters(lookup.scope, lookup.locale):
             body = knn_body(lookup.target, lookup.vector, one, k, candidates)
-            answer = self._reader.search(session, tuple(lookup.scope), body)
+            answer = self._reader.search(session, tuple(lookup.scope), body, lookup.seconds())
             records = [_read(hit) for hit in answer["hits"]["hits"]]
             found |= set(records)
             more = more or len(records) == k
@@ -140,8 +139,7 @@ def _read(hit: Mapping[str, Any]) -> Record:
     return str(record["entity"][0]), int(record["record_id"][0])
 
 
-@dataclass(frozen=True)
-class _Looked:
+class _Looked(NamedTuple):
     """The best passage of a proposed record, as PostgreSQL has it."""
 
     entity: str
@@ -159,7 +157,7 @@ def checked(session: Session, lookup: Lookup, proposed: Sequence[Record], each: 
         return []
     bound = {
         "each": each,
-        "asked": list(lookup.vector),
+        "asked": written(lookup.vector),
         "entities": [one[0] for one in proposed],
         "ids": [one[1] for one in proposed],
         **({} if lookup.locale is None else {"place": lookup.locale}),

@@ -69,22 +69,24 @@ class _Nearest:
         return pgvector_query.passages(self._session, one.target, one.vector, scope, one.locale, limit, exact=exact)
 
     def _grouped(self, rows: Sequence[Any]) -> list[PassageHit]:
-        ordered = sorted(rows, key=lambda row: (row.distance, row.entity, row.record_id))
-        best: dict[tuple[str, int], PassageHit] = {}
+        ordered = sorted(rows, key=lambda row: (row[6], row[0], row[1]))  # distance, entity, record
+        best: dict[tuple[str, int], Any] = {}
         for row in ordered:
-            best.setdefault((row.entity, row.record_id), hit_of(self._lookup.target, row))
-        return list(best.values())[: self._window]
+            if len(best) == self._window:
+                break
+            best.setdefault((row[0], row[1]), row)
+        return [hit_of(self._lookup.target, row) for row in best.values()]
 
 
 def _counted(found: Sequence[Any]) -> tuple[Counter[str], Counter[str]]:
     """Rows and records by entity."""
-    return Counter(row[0] for row in found), Counter(entity for entity, _ in {(row[0], row[1]) for row in found})
+    return Counter([row[0] for row in found]), Counter([entity for entity, _ in {(row[0], row[1]) for row in found}])
 
 
 def hit_of(target: Target, row: Any) -> PassageHit:
     """Of a row with entity, record_id, locale, start, end, current and distance."""
-    similarity = cosine(target.similarity, row.distance)
-    return PassageHit(row.entity, row.record_id, row.locale, similarity, row.start, row.end, row.current)
+    entity, record_id, locale, start, end, current, distance = row
+    return PassageHit(entity, record_id, locale, cosine(target.similarity, distance), start, end, current)
 
 
 def cosine(kind: str, distance: float) -> float:

@@ -22,7 +22,6 @@ from sqlalchemy import (
     bindparam,
     cast,
     exists,
-    func,
     literal_column,
     select,
     text,
@@ -40,30 +39,21 @@ SCAN_LIMIT = 1000
 """The largest `hnsw.ef_search`."""
 
 ANY_VECTOR = """
-select exists (
+exists (
     select from search_documents d
     cross join lateral (select from embeddings e
         where e.entity = d.entity and e.record_id = d.record_id and e.locale = d.locale and e.space_id = :space
         limit 1) v
     where d.embeddable limit 1)
 """
-"""The limit inside keeps this a walk over documents that ends at the first hit; a plain semi-join would read all rows
-of another, retained space first."""
-
-
-def any_vector(session: Session, space_id: int) -> bool:
-    """Whether a document has a vector in the space."""
-    return bool(session.scalar(text(ANY_VECTOR), {"space": space_id}))
+"""Whether a document has a vector in the space. The limit inside keeps this a walk over documents that ends at the
+first hit; a plain semi-join would read all rows of another, retained space first."""
 
 
 def prepare(session: Session, window: int) -> None:
     """Settings of this transaction for scans of a window (`known-bugs.md` 28)."""
-    session.execute(
-        select(
-            func.set_config("hnsw.ef_search", str(min(max(window, 40), SCAN_LIMIT)), true()),
-            func.set_config("hnsw.iterative_scan", "strict_order", true()),
-        )
-    )
+    effort = min(max(int(window), 40), SCAN_LIMIT)
+    session.execute(text(f"set local hnsw.ef_search = {effort}; set local hnsw.iterative_scan = 'strict_order'"))
 
 
 def passages(
@@ -82,8 +72,13 @@ def passages(
     and passage. ``exact`` reads every vector in scope instead of the index.
     """
     statement = _STATEMENTS.get(target, scope, locale is not None, exact)
-    bound = {"asked": list(vector), "place": locale, "most": limit}
+    bound = {"asked": written(vector), "place": locale, "most": limit}
     return session.execute(statement, {name: value for name, value in bound.items() if value is not None}).all()
+
+
+def written(vector: Sequence[float]) -> str:
+    """As pgvector reads it: a list of numbers would become an array first, number by number."""
+    return f"[{','.join(map(str, vector))}]"
 
 
 class _Statements:
@@ -167,7 +162,7 @@ def distance_to(target: Target) -> ColumnElement[Any]:
     length = int(target.dimensions)
     distance: ColumnElement[Any] = literal_column(f"(embeddings.embedding::vector({length}))").op(
         operator(target.similarity), return_type=Float()
-    )(cast(bindparam("asked"), Vector(length)))
+    )(cast(bindparam("asked", type_=String), Vector(length)))
     return distance
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
 from app.core.contracts.conditions import Filter
-from app.core.contracts.vectors import PassageHit
+from app.core.contracts.vectors import Leave, PassageHit
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class Rows:
 class Lookup:
     """What is near ``vector`` among the rows of each entity in ``scope``: ``window`` records, or single passages.
 
-    ``locale`` restricts records to those that have that translation; all of their passages compete.
+    ``locale`` restricts records to those that have that translation; all of their passages compete. ``leave``: what the
+    leg may take, and where it is noted that another engine stood in.
     """
 
     target: Target
@@ -45,6 +46,11 @@ class Lookup:
     scope: Mapping[str, Rows]
     locale: str | None
     window: int
+    leave: Leave | None = None
+
+    def seconds(self) -> float | None:
+        """What an engine beside the database may take now; None: as long as each request to it may."""
+        return None if self.leave is None else self.leave.seconds()
 
 
 class PassageIndex(Protocol):

@@ -19,8 +19,10 @@ from app.core.registry import Entity
 from app.search.engines.elasticsearch_stopwords import STOP_WORDS
 from app.search.matching import identifiers_of, words_of
 
-STEMMERS: Mapping[str, str] = {"en": "english", "it": "light_italian"}
-"""The token filter `stemmer` of each locale; a locale without one is found by its exact words."""
+STEMMERS: Mapping[str, str] = {"en": "porter2", "it": "italian"}
+"""The token filter `stemmer` of each locale, Snowball's as in PostgreSQL, so that both engines find the same words; a
+locale without one is found by its exact words. ``light_italian`` leaves verbs as they are: nDCG@10 of words on 200
+questions of squad-it .796, with this one .823 as on PostgreSQL."""
 TOMBSTONE_SECONDS = 3600
 """How long a deleted document refuses a late older write (`search-measured.md` 9): the default is 60 s."""
 HEADING_LIMIT = 1000

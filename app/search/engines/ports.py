@@ -131,8 +131,13 @@ class SearchEngine(Protocol):
         """Which records have what the question demands; all of them when it demands nothing."""
         ...
 
-    def corrections(self, session: Any, words: Sequence[str], scope: Scope) -> Mapping[str, str]:
-        """A word one edit away for each of ``words`` that no text in scope has; only words of texts in scope."""
+    def corrections(
+        self, session: Any, words: Sequence[str], scope: Scope, seconds: float | None = None
+    ) -> Mapping[str, str]:
+        """A word one edit away for each of ``words`` that no text in scope has; only words of texts in scope.
+
+        Raises as :meth:`keyword` does after ``seconds``.
+        """
         ...
 
     def suggestions(self, session: Any, prefix: str, scope: Scope, locale: str | None, limit: int) -> Sequence[str]:
@@ -143,9 +148,18 @@ class SearchEngine(Protocol):
         ...
 
     def facets(
-        self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, fields: Mapping[str, Sequence[str]]
+        self,
+        session: Any,
+        query: ParsedQuery,
+        scope: Scope,
+        locale: str | None,
+        fields: Mapping[str, Sequence[str]],
+        seconds: float | None = None,
     ) -> Sequence[Facet]:
-        """What the records are that the words match, up to 10,000 of them; ``fields`` of each entity are counted."""
+        """What the records are that the words match, up to 10,000 of them; ``fields`` of each entity are counted.
+
+        Raises as :meth:`keyword` does after ``seconds``.
+        """
         ...
 
     def documents(self, session: Any, keys: Sequence[Key], scope: Scope) -> Sequence[FoundDocument]:

@@ -10,8 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Text, and_, cast, exists, func, select, true, tuple_
-from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
+from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, func, select, text, true, tuple_
 from sqlalchemy.orm import Session, aliased
 
 from app.core.clock import Clock
@@ -22,11 +21,11 @@ from app.search.engines.ports import TOTAL_LIMIT, Facet, FoundDocument, Key, Key
 from app.search.engines.postgres_coverage import shares
 from app.search.engines.postgres_demands import satisfied
 from app.search.engines.postgres_facets import facets
-from app.search.engines.postgres_limit import limited
+from app.search.engines.postgres_limit import limited, paced
 from app.search.engines.postgres_matched import Asked, Best, keys
 from app.search.engines.postgres_spelling import corrections
 from app.search.engines.postgres_suggestions import suggestions
-from app.search.engines.postgres_words import Counts, quoted, with_alternatives
+from app.search.engines.postgres_words import Counts, Lexemes, quoted
 from app.search.engines.ranking import (
     LocaleTerms,
     Statistics,
@@ -46,6 +45,13 @@ from app.search.matching import ParsedQuery
 
 SCOPES = 1024
 ASKED = "search.asked"
+MATCHING = text("""
+select w.code, w.word
+from unnest(cast(:codes as text[]), cast(:configurations as text[]), cast(:queries as text[]))
+    as l (code, configuration, query)
+join unnest(cast(:places as text[]), cast(:words as text[])) as w (code, word) on w.code = l.code
+where to_tsvector(cast(l.configuration as regconfig), w.word) @@ cast(l.query as tsquery)
+""")
 COVERED = 5
 """So many of the best hits say how much of the question they have (`search-measured.md` 6)."""
 
@@ -55,10 +61,13 @@ class PostgresEngine:
 
     def __init__(self, filters: RowFilters, clock: Clock) -> None:
         self._filters = filters
+        self._clock = clock
         self._counts = Counts(clock)
+        self._lexemes = Lexemes()
         self._words = PostgresWords()
         self._best = Best()
         self._filters_kept: Kept[object, ColumnElement[bool]] = Kept(SCOPES)
+        self._documents: Kept[int, tuple[Select[str, int, str, str, str], ColumnElement[bool]]] = Kept(SCOPES)
 
     @property
     def words(self) -> WordColumns:
@@ -111,7 +120,7 @@ class PostgresEngine:
         return found
 
     def _read(self, session: Session, query: ParsedQuery, scope: Scope) -> tuple[Asked, Statistics, bool]:
-        spelt = with_alternatives(session, query)
+        spelt = self._lexemes.of_question(session, query)
         terms = significant(spelt)
         statistics = self._counts.statistics(session, list(scope), terms, query.identifiers)
         names = {name: statistics.identifier_idf(name) for name in query.identifiers}
@@ -162,9 +171,12 @@ class PostgresEngine:
         """See :meth:`app.search.engines.ports.SearchEngine.suggestions`."""
         return suggestions(session, prefix, list(scope), self._filters.scope(scope), locale, limit)
 
-    def corrections(self, session: Session, words: Sequence[str], scope: Scope) -> Mapping[str, str]:
+    def corrections(
+        self, session: Session, words: Sequence[str], scope: Scope, seconds: float | None = None
+    ) -> Mapping[str, str]:
         """See :meth:`app.search.engines.ports.SearchEngine.corrections`."""
-        return corrections(session, words, list(scope), self._filters.scope(scope))
+        with paced(session, seconds, self._clock):
+            return corrections(session, words, list(scope), self._filters.scope(scope))
 
     def satisfying(self, session: Session, query: ParsedQuery, keys: Sequence[Key]) -> AbstractSet[Key]:
         """See :meth:`app.search.engines.ports.SearchEngine.satisfying`."""
@@ -176,31 +188,29 @@ class PostgresEngine:
 
     def documents(self, session: Session, keys: Sequence[Key], scope: Scope) -> Sequence[FoundDocument]:
         """See :meth:`app.search.engines.ports.SearchEngine.documents`."""
-        columns = (
-            SearchDocument.entity,
-            SearchDocument.record_id,
-            SearchDocument.locale,
-            SearchDocument.title,
-            SearchDocument.body,
-        )
-        rows = session.execute(
-            select(*columns)
-            .where(tuple_(SearchDocument.entity, SearchDocument.record_id).in_(list(keys)), self._filters.scope(scope))
-            .order_by(*columns[:3])
-        )
-        return [FoundDocument(*row) for row in rows]
+        conditions = self._conditions(scope, None)
+        statement, _ = self._documents.get(id(conditions)) or (_documents(conditions), None)
+        self._documents.put(id(conditions), (statement, conditions))  # held, so that no other has the same id
+        return [FoundDocument(*row) for row in session.execute(statement, {"keys": list(keys)})]
 
     def matching(
         self, session: Session, words: Mapping[str, AbstractSet[str]], lexemes: Mapping[str, Sequence[str]]
     ) -> Mapping[str, AbstractSet[str]]:
         """See :meth:`app.search.engines.ports.SearchEngine.matching`."""
-        found: dict[str, AbstractSet[str]] = {}
-        for code, asked in words.items():
-            if not asked or not lexemes.get(code):
-                continue
-            word = func.unnest(cast(sorted(asked), ARRAY(Text))).column_valued("word")
-            vector = func.to_tsvector(cast(configuration(code), REGCONFIG), word)
-            found[code] = frozenset(session.scalars(select(word).where(vector.bool_op("@@")(_query(lexemes[code])))))
+        codes = [code for code, asked in words.items() if asked and lexemes.get(code)]
+        found: dict[str, set[str]] = {code: set() for code in codes}
+        pairs = [(code, word) for code in codes for word in sorted(words[code])]
+        if not pairs:
+            return found
+        values = {
+            "codes": codes,
+            "configurations": [configuration(code) for code in codes],
+            "queries": [" | ".join(map(quoted, lexemes[code])) for code in codes],
+            "places": [code for code, _ in pairs],
+            "words": [word for _, word in pairs],
+        }
+        for code, word in session.execute(MATCHING, values):
+            found[code].add(word)
         return found
 
     def _titles(
@@ -240,11 +250,22 @@ class PostgresEngine:
         scope: Scope,
         locale: str | None,
         fields: Mapping[str, Sequence[str]],
+        seconds: float | None = None,
     ) -> Sequence[Facet]:
         """See :meth:`app.search.engines.ports.SearchEngine.facets`."""
-        asked, _, _ = self._asked(session, query, scope)
-        found = keys(asked, self._conditions(scope, locale), TOTAL_LIMIT)
-        return facets(session, found, self._filters.registry, fields)
+        with paced(session, seconds, self._clock):
+            asked, _, _ = self._asked(session, query, scope)
+            found = keys(asked, self._conditions(scope, locale), TOTAL_LIMIT)
+            return facets(session, found, self._filters.registry, fields)
+
+
+def _documents(conditions: ColumnElement[bool]) -> Select[str, int, str, str, str]:
+    one = SearchDocument
+    key = tuple_(one.entity, one.record_id)
+    found = select(one.entity, one.record_id, one.locale, one.title, one.body)
+    return found.where(key.in_(bindparam("keys", expanding=True)), conditions).order_by(
+        one.entity, one.record_id, one.locale
+    )
 
 
 def _unknown(query: ParsedQuery, terms: Mapping[str, LocaleTerms], statistics: Statistics) -> tuple[str, ...]:
@@ -270,8 +291,3 @@ def _has_locale(locale: str | None) -> ColumnElement[bool]:
         )
         .correlate(SearchDocument)
     )
-
-
-def _query(words: Sequence[str] | LocaleTerms, junction: str = " | ") -> ColumnElement[Any]:
-    """A tsquery of lexemes (``x:*`` stays a prefix), each quoted, so that none can be an operator."""
-    return cast(junction.join(quoted(word) for word in words), TSQUERY)

@@ -14,7 +14,7 @@ from app.core.contracts.conditions import Filter
 from app.core.contracts.words import WordHit, WordMatches
 from app.search.engines.ports import KeywordHit, SearchEngine
 from app.search.engines.postgres_matched import Asked
-from app.search.engines.postgres_words import Counts, lexemes, quoted
+from app.search.engines.postgres_words import Counts, Lexemes, quoted
 from app.search.engines.ranking import LocaleTerms, Statistics, significant, typed
 from app.search.engines.schema import configuration
 from app.search.matching import parse_query, words_of
@@ -76,6 +76,7 @@ class PostgresWordSearch:
     def __init__(self, engine: SearchEngine, clock: Clock) -> None:
         self._engine = engine
         self._counts = Counts(clock)
+        self._lexemes = Lexemes()
 
     def matches(
         self, session: Session, question: str, scope: Mapping[str, Filter | None], locale: str | None, window: int
@@ -95,7 +96,7 @@ class PostgresWordSearch:
             return []
         query = parse_query(question)
         parts = [*query.terms, *(term for one in query.identifiers for term in parse_query(_parts(one)).terms)]
-        terms = significant(lexemes(session, parts))
+        terms = significant(self._lexemes.of_terms(session, parts))
         own = {locale: terms.get(locale, {})}
         statistics = self._counts.statistics(session, entities, own, ())
         weights = [statistics.lexeme_idf(locale, word) for word in own[locale]]

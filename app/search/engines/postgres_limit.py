@@ -1,16 +1,18 @@
-"""How long the word leg may take in PostgreSQL: each statement has a limit, and one that is over it leaves no trace."""
+"""How long words may take in PostgreSQL: a statement that is over its limit ends, and leaves no trace."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import structlog
 from psycopg.errors import QueryCanceled
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
+from app.core.clock import Clock
 from app.search.engines.ports import LegFailed, TooSlow
 
 log = structlog.get_logger(__name__)
@@ -37,3 +39,23 @@ def limited(session: Session, seconds: float | None) -> Iterator[None]:
         log.warning("search.word_leg_failed", error=type(error.orig).__name__)
         raise (TooSlow if isinstance(error.orig, QueryCanceled) else LegFailed) from None
     session.execute(text("release savepoint word_leg; set local statement_timeout to default"))
+
+
+@contextmanager
+def paced(session: Session, seconds: float | None, clock: Clock) -> Iterator[None]:
+    """As :func:`limited`, for many statements: each may take what those before it have left of ``seconds``."""
+    if seconds is None:
+        yield
+        return
+    until = clock.monotonic() + seconds
+
+    def shorten(connection: Any, cursor: Any, *_: Any) -> None:
+        cursor.execute(f"set local statement_timeout = {max(1, round((until - clock.monotonic()) * 1000))}")
+
+    with limited(session, seconds):
+        connection = session.connection()
+        event.listen(connection, "before_cursor_execute", shorten)
+        try:
+            yield
+        finally:
+            event.remove(connection, "before_cursor_execute", shorten)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from sqlalchemy import text
@@ -11,11 +12,13 @@ from sqlalchemy.orm import Session
 
 from app.core.clock import Clock
 from app.core.locale import LOCALES
+from app.search.engines.kept import Kept
 from app.search.engines.ranking import LocaleTerms, Statistics
 from app.search.engines.schema import configuration
 from app.search.matching import ParsedQuery, Term
 
 COUNTS_SECONDS = 60.0
+WORDS_KEPT = 4096
 NEW_WORD = 1_000
 """A word that the statistics lack is new: so many of its documents are counted at most."""
 
@@ -111,32 +114,48 @@ def is_beginning(lexeme: str) -> bool:
     return lexeme.endswith(":*")
 
 
-def lexemes(session: Session, terms: Sequence[Term]) -> dict[str, dict[str, int]]:
-    """Each locale's lexemes of the terms, with the place of the term that gave them; stop words give none."""
-    found: dict[str, dict[str, int]] = {code: {} for code in LOCALES}
-    if not terms:
-        return found
-    rows = session.execute(
-        text(LEXEMES),
-        {
-            "codes": list(LOCALES),
-            "configurations": [configuration(code) for code in LOCALES],
-            "words": [term.text for term in terms],
-        },
-    )
-    for code, place, word in rows:
-        found[code].setdefault(f"{word}:*" if terms[place - 1].prefix else word, place - 1)
-    return found
+class Lexemes:
+    """What each locale's configuration makes of a word: the same at any time, and so kept. Safe for threads."""
 
+    def __init__(self) -> None:
+        self._kept: Kept[str, Mapping[str, Sequence[str]]] = Kept(WORDS_KEPT)
 
-def with_alternatives(session: Session, query: ParsedQuery) -> dict[str, dict[str, int]]:
-    """The lexemes of the question, those of synonyms and corrections at the place of the term that they stand for."""
-    spelt = lexemes(session, query.terms)
-    if query.alternatives:
-        other = lexemes(session, [Term(one.word, one.prefix) for one in query.alternatives])
-        for code, words in other.items():
+    def of_question(self, session: Session, query: ParsedQuery) -> dict[str, dict[str, int]]:
+        """Those of the question; of synonyms and corrections at the place of the term that they stand for."""
+        alternatives = [Term(one.word, one.prefix) for one in query.alternatives]
+        made = self._made(session, {term.text for term in (*query.terms, *alternatives)})
+        spelt = _placed(query.terms, made)
+        for code, words in _placed(alternatives, made).items():
             for lexeme, at in words.items():
                 one = query.alternatives[at]
                 if one.locale in (None, code):
                     spelt[code].setdefault(lexeme, one.place)
-    return spelt
+        return spelt
+
+    def of_terms(self, session: Session, terms: Sequence[Term]) -> dict[str, dict[str, int]]:
+        """By locale, with the place of the term that gave them; stop words give none."""
+        return _placed(terms, self._made(session, {term.text for term in terms}))
+
+    def _made(self, session: Session, words: AbstractSet[str]) -> Mapping[str, Mapping[str, Sequence[str]]]:
+        """Word to locale to lexemes."""
+        known = {word: self._kept.get(word) for word in words}
+        made = {word: one for word, one in known.items() if one is not None}
+        new = sorted(word for word, one in known.items() if one is None)
+        if new:
+            values = {"codes": list(LOCALES), "configurations": [configuration(code) for code in LOCALES], "words": new}
+            read: dict[str, dict[str, list[str]]] = {word: {} for word in new}
+            for code, place, lexeme in session.execute(text(LEXEMES), values):
+                read[new[place - 1]].setdefault(code, []).append(lexeme)
+            for word, lexemes in read.items():
+                self._kept.put(word, lexemes)
+            made.update(read)
+        return made
+
+
+def _placed(terms: Sequence[Term], made: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {code: {} for code in LOCALES}
+    for place, term in enumerate(terms):
+        for code, lexemes in made[term.text].items():
+            for lexeme in lexemes:
+                found[code].setdefault(f"{lexeme}:*" if term.prefix else lexeme, place)
+    return found

@@ -30,19 +30,27 @@ class SnapshotInPostgres:
         """Judged by PostgreSQL's words, so that quality means the same whichever engine ranks."""
         return self._postgres.coverage(session, query, scope, hits)
 
-    def corrections(self, session: Any, words: Sequence[str], scope: Scope) -> Mapping[str, str]:
+    def corrections(
+        self, session: Any, words: Sequence[str], scope: Scope, seconds: float | None = None
+    ) -> Mapping[str, str]:
         """Asked of the texts in the search's own snapshot, which has every word of it."""
-        return self._postgres.corrections(session, words, scope)
+        return self._postgres.corrections(session, words, scope, seconds)
 
     def suggestions(self, session: Any, prefix: str, scope: Scope, locale: str | None, limit: int) -> Sequence[str]:
         """Words of the list that PostgreSQL keeps, seen in the search's own snapshot."""
         return self._postgres.suggestions(session, prefix, scope, locale, limit)
 
     def facets(
-        self, session: Any, query: ParsedQuery, scope: Scope, locale: str | None, fields: Mapping[str, Sequence[str]]
+        self,
+        session: Any,
+        query: ParsedQuery,
+        scope: Scope,
+        locale: str | None,
+        fields: Mapping[str, Sequence[str]],
+        seconds: float | None = None,
     ) -> Sequence[Facet]:
         """Counted in the search's own snapshot, so that exactly the rows count that the scope allows."""
-        return self._postgres.facets(session, query, scope, locale, fields)
+        return self._postgres.facets(session, query, scope, locale, fields, seconds)
 
     def documents(self, session: Any, keys: Sequence[Key], scope: Scope) -> Sequence[FoundDocument]:
         """Read in the search's own snapshot."""

@@ -69,15 +69,18 @@ class StageParts:
 
 
 class Stage:
-    """A serving space and documents with vectors in it."""
+    """A serving space and documents with vectors in it; ``space``: that which serves already."""
 
-    def __init__(self, container: Container) -> None:
+    def __init__(self, container: Container, space: int | None = None) -> None:
         self.container = container
         self.units: Units = container.units
         self.servers = FakeServers()
         self.enabled = True
         self.filters = RowFilters(container.registry)
         self.vectors = VectorQueries(self.units, self.servers, self.filters, lambda session: self.enabled)  # type: ignore[arg-type]
+        if space is not None:
+            self.space = space
+            return
         self.space = self.add_space("openai_compatible:m")
         self.execute(
             """insert into serving (id, space_id, model_key, dimensions, similarity)
@@ -151,7 +154,6 @@ class Stage:
         **options: Any,
     ) -> Search:
         """A search with a budget that a busy machine keeps, too, and other ``options`` in place of the settings."""
-        from app.embeddings.query import serving_model
         from app.embeddings.strategy import VectorResolver
         from app.search.resolver import LexicalResolver
 
@@ -163,7 +165,7 @@ class Stage:
         )
         resolver = VectorResolver(LexicalResolver(), vectors or self.vectors, *models, given.reranker)
         chosen = Options(**{"budgets": dict.fromkeys(COSTS, budget_ms), **options})
-        defaults = Defaults(lambda session: chosen, serving_model, given.deep_allowed, lambda model: given.calibration)
+        defaults = Defaults(lambda session: chosen, given.deep_allowed, lambda model: given.calibration)
         engine = given.engine or console.word_engine
         return Search(console.units, console.registry, engine, resolver, given.clock, defaults)
 

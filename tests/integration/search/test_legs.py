@@ -14,10 +14,13 @@ from sqlalchemy.exc import OperationalError
 from app.container import Container
 from app.core.contracts.actor import SYSTEM
 from app.core.contracts.documents import Document
+from app.core.elasticsearch.client import SLOW
 from app.core.errors import Unavailable
+from app.embeddings.indexes.chosen import ChosenIndex
+from app.embeddings.indexes.pgvector_nearest import PgvectorIndex
 from app.search.answer import SearchRequest
 from app.search.service import Search
-from tests.integration.search.conftest import CONTENTS, Stage
+from tests.integration.search.conftest import CONTENTS, PROFILE, Stage
 
 NEAR = (1, 0, 0, 0)
 BRIEF = 800
@@ -34,13 +37,16 @@ class Watched:
     def __init__(self, stage: Stage, before: Any = nothing, looking: Any = nothing) -> None:
         self.inner, self.before, self.looking, self.timeouts = stage.vectors, before, looking, list[float]()
 
-    def unavailable(self, session: Any) -> Any:
-        return self.inner.unavailable(session)
+    def guard(self, session: Any) -> Any:
+        return self.inner.guard(session)
 
-    def query_vector(self, text: str, timeout: float) -> Any:
+    def known_vector(self, *asked: Any) -> Any:
+        """Every question is asked of the model."""
+
+    def query_vector(self, text: str, timeout: float, guard: Any) -> Any:
         self.timeouts.append(timeout)
         self.before()
-        return self.inner.query_vector(text, timeout)
+        return self.inner.query_vector(text, timeout, guard)
 
     def nearest(self, *asked: Any) -> Any:
         self.looking()
@@ -156,11 +162,67 @@ def test_a_leg_whose_database_fails_leaves_words(stage: Stage) -> None:
     assert ([hit.id for hit in found.hits], found.meta.degraded_reason) == ([1], "vector_failed")
 
 
-@pytest.mark.parametrize(("cost", "reads", "transactions"), [("fast", 1, 1), ("balanced", 2, 2)])
-def test_settings_are_read_together(container: Container, cost: Any, reads: int, transactions: int) -> None:
-    """One statement for a search by words; the guard of the vectors reads its own, and nothing is read twice."""
-    with container.units() as unit:
-        container.outbox.put(unit, CONTENTS, 1, [Document(CONTENTS, 1, "en", "Printer", "x", 1)])
+def switch_to(stage: Stage, space: int) -> None:
+    """As activation does."""
+    stage.execute("update serving set space_id = :space, model_key = 'm:other', epoch = epoch + 1", space=space)
+
+
+@pytest.fixture
+def other(stage: Stage) -> int:
+    """Another space, in which record 2 is what record 1 is in the serving one."""
+    stage.put(1, NEAR, en="nothing in common")
+    stage.put(2, en="nothing at all")
+    space = stage.add_space("m:other")
+    stage.embed(CONTENTS, 2, "en", 0, 1, NEAR, space=space)
+    return space
+
+
+def test_a_switch_while_the_model_is_asked_is_noticed(stage: Stage, other: int) -> None:
+    """The first vector is of the former space, and is compared with nothing."""
+    switches = [other]
+    found = ask(stage.search(Watched(stage, lambda: switches and switch_to(stage, switches.pop()))))
+    assert ([hit.id for hit in found.hits], found.meta.model) == ([2], "m:other")
+    assert len(stage.servers.asked) == 2
+
+
+def test_a_known_vector_is_of_what_serves(stage: Stage, other: int) -> None:
+    found = [ask(stage.search()) for _ in range(2)]
+    assert [([hit.id for hit in one.hits], one.meta.model) for one in found] == [([1], PROFILE.key)] * 2
+    assert len(stage.servers.asked) == 1
+    switch_to(stage, other)
+    found = [ask(stage.search()) for _ in range(2)]
+    assert [([hit.id for hit in one.hits], one.meta.model) for one in found] == [([2], "m:other")] * 2
+    assert len(stage.servers.asked) == 2
+
+
+def test_who_looked_in_place_of_the_chosen_index_is_told(stage: Stage) -> None:
+    """PostgreSQL's passages, and the reason that words have for it, too."""
+    stage.put(1, NEAR, en="nothing in common")
+
+    class Slow:
+        def nearest(self, *asked: Any) -> Any:
+            raise Unavailable("engine.away", kind=SLOW)
+
+    slow: Any = Slow()
+    stage.vectors._index = ChosenIndex(PgvectorIndex(), slow, lambda session: True, stage.container.clock)
+    found = ask(stage.search())
+    assert ([hit.id for hit in found.hits], found.meta.strategies) == ([1], ("keyword", "vector"))
+    assert found.meta.degraded_reason == "engine_timeout"
+
+
+MOST = {"fast": (9, 1), "balanced": (17, 2)}
+"""Statements and transactions of a search by words alone, and of one by words and meaning whose vector is known."""
+
+
+@pytest.mark.parametrize("cost", MOST)
+def test_nothing_is_read_twice(container: Container, stage: Stage, cost: Any) -> None:
+    """Each statement is a way to the database and back: what one search sends is bounded, settings are read once."""
+    for number in range(1, 8):
+        stage.put(number, NEAR, en="the printer")
+    assert container.ai is not None
+    container.ai.servers.client = lambda profile: stage.servers  # type: ignore[method-assign,assignment,return-value]
+    both = ("keyword",) if cost == "fast" else ("keyword", "vector")
+    assert ask(container.search, cost=cost).meta.strategies == both, "the question and its words are known from here on"
     statements: list[str] = []
     begun: list[object] = []
 
@@ -173,11 +235,13 @@ def test_settings_are_read_together(container: Container, cost: Any, reads: int,
     event.listen(container.engine, "before_cursor_execute", note)
     event.listen(container.engine, "begin", began)
     try:
-        ask(container.search, cost=cost)
+        assert ask(container.search, cost=cost).meta.strategies == both
     finally:
         event.remove(container.engine, "before_cursor_execute", note)
         event.remove(container.engine, "begin", began)
-    assert sum("FROM settings" in one for one in statements) == reads
+    assert sum("FROM settings" in one for one in statements) == 1
+    most, transactions = MOST[cost]
+    assert len(statements) <= most, "\n".join(statements)
     assert len(begun) == transactions
 
 

@@ -8,11 +8,12 @@ import pytest
 from sqlalchemy import text
 
 from app.container import Container
+from app.core.clock import SystemClock
 from app.core.contracts.actor import SYSTEM
 from app.core.contracts.documents import Document
 from app.search.answer import SearchRequest
 from app.search.engines.ports import LegFailed, TooSlow
-from app.search.engines.postgres_limit import limited
+from app.search.engines.postgres_limit import limited, paced
 from tests.integration.search.conftest import CONTENTS, Stage, StageParts
 
 TIMEOUT = "select current_setting('statement_timeout')"
@@ -46,6 +47,60 @@ def test_within_the_limit_all_is_as_before(container: Container) -> None:
         assert unit.session.scalar(text(TIMEOUT)) == before
         with limited(unit.session, None):
             assert unit.session.scalar(text(TIMEOUT)) == before
+
+
+def test_many_statements_share_one_limit(container: Container) -> None:
+    """Each of them alone is within it."""
+    with container.units("REPEATABLE READ") as unit:
+        before = unit.session.scalar(text(TIMEOUT))
+        with pytest.raises(TooSlow), paced(unit.session, 0.4, SystemClock()):
+            _sleep_thrice(unit.session)
+        assert unit.session.scalar(text(TIMEOUT)) == before
+        with paced(unit.session, 5.0, SystemClock()):
+            assert unit.session.scalar(text("select 1")) == 1
+        assert unit.session.scalar(text(TIMEOUT)) == before
+
+
+def _sleep_thrice(session: Any) -> None:
+    for _ in range(3):
+        session.execute(text("select pg_sleep(0.3)"))
+
+
+class Hurried:
+    """The word engine, which has no time for what is beside the hits; ``given`` is what it was allowed."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.given = inner, list[float]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def corrections(self, session: Any, words: Any, scope: Any, seconds: float) -> Any:
+        self.given.append(seconds)
+        raise TooSlow
+
+    def facets(self, *asked: Any) -> Any:
+        self.given.append(asked[-1])
+        raise TooSlow
+
+
+@pytest.mark.parametrize("cost", ["fast", "balanced"])
+def test_what_there_is_no_time_for_is_left_out_and_said(stage: Stage, cost: Any) -> None:
+    stage.put(1, (1, 0, 0, 0), en="the printer and paper")
+    engine = Hurried(stage.container.word_engine)
+    search = stage.search(with_parts=StageParts(engine=engine), budget_ms=2_000)
+    found = search.search(SYSTEM, SearchRequest("paper pritner", cost=cost, facets=True))
+    assert [hit.id for hit in found.hits] == [1]
+    assert (found.did_you_mean, found.facets, found.meta.degraded_reason) == (None, (), None)
+    assert found.meta.as_json()["left_out"] == ["corrections", "facets"]
+    assert engine.given == [pytest.approx(1.8), pytest.approx(2.0)], "the clock stands still"
+
+
+def test_with_time_nothing_is_left_out(stage: Stage) -> None:
+    stage.put(1, (1, 0, 0, 0), en="the printer and paper")
+    found = stage.search().search(SYSTEM, SearchRequest("paper pritner", cost="fast", facets=True))
+    assert (found.did_you_mean, [one.name for one in found.facets]) == ("paper printer", ["entity", "locale"])
+    assert "left_out" not in found.meta.as_json()
 
 
 class Late:

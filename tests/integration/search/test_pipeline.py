@@ -158,6 +158,17 @@ def test_the_heuristic_orders_where_it_is_on(stage: Stage, ask: Ask) -> None:
     assert (found["meta"]["search"]["reranked"], found["meta"]["search"]["reranker_model"]) == (True, "heuristic")
 
 
+def test_the_heuristic_reads_whole_texts_and_a_model_the_best_passage(stage: Stage, ask: Ask) -> None:
+    stage.put(1, en="toner and ink for all of the office, and far behind them the printer paper")
+    stage.embed(CONTENTS, 1, "en", 12, 13, at(5))
+    stage.put(2, at(4), en="the printer")
+    asked = {"rerank": True, "rerank_weight": 100}
+    assert ids(ask("printer paper", None, "cost=balanced", **asked)) == [1, 2]
+    scores = Scores()
+    ask("printer paper", StageParts(reranker=scores), "cost=balanced", **asked)
+    assert [("Title 1" in text, "paper" in text) for text in sorted(scores.asked[0])] == [(True, False), (False, False)]
+
+
 def test_a_cross_encoder_reads_the_best_texts_and_blends(stage: Stage, ask: Ask) -> None:
     for record, body in enumerate(("the printer alpha", "the printer beta", "the printer gamma"), start=1):
         stage.put(record, at(5 * record), en=body)
@@ -209,11 +220,14 @@ class Failing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
-    def query_vector(self, text: str, timeout: float) -> Any:
+    def known_vector(self, *asked: Any) -> Any:
+        """Every question is asked of the model."""
+
+    def query_vector(self, *asked: Any) -> Any:
         if self.left:
             self.left -= 1
             raise Unavailable("vectors.none_serving")
-        return self.inner.query_vector(text, timeout)
+        return self.inner.query_vector(*asked)
 
 
 def test_a_poor_answer_is_looked_for_again_in_the_own_words(stage: Stage, ask: Ask) -> None:

@@ -84,12 +84,15 @@ class Changing:
     def __init__(self, stage: Stage, times: int) -> None:
         self.inner, self.left, self.questions = stage.vectors, times, 0
 
-    def unavailable(self, session: Any) -> Any:
-        return self.inner.unavailable(session)
+    def guard(self, session: Any) -> Any:
+        return self.inner.guard(session)
 
-    def query_vector(self, text: str, timeout: float) -> Any:
+    def known_vector(self, *asked: Any) -> Any:
+        """Every question is asked of the model."""
+
+    def query_vector(self, text: str, timeout: float, guard: Any) -> Any:
         self.questions += 1
-        return self.inner.query_vector(text, timeout)
+        return self.inner.query_vector(text, timeout, guard)
 
     def nearest(self, *asked: Any) -> Any:
         if self.left:

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.core.documents.text import document_text
-from app.core.documents.tokens import estimated_tokens
-from app.embeddings.passages import Passage, passage_hash, split
+from app.core.documents.tokens import DEAREST, costs, estimated_tokens
+from app.embeddings.passages import Passage, _running_costs, _spans, _spans_of, passage_hash, split
 
 WORDS = st.text(st.sampled_from("abcé ZЯ中ก9.!?\n\n\u0301-🎉\u00a0"), max_size=1500)
 WINDOWS = st.integers(8, 300)
@@ -44,6 +44,17 @@ def test_is_bounded_trimmed_and_the_same_each_time(title: str, body: str, window
 @pytest.mark.parametrize(("title", "body"), [("", ""), (" ", "\n\n"), ("", "--- ***"), ("\u200b", "")])
 def test_blanks_and_marks_have_no_passages(title: str, body: str) -> None:
     assert split(title, body, 100) == []
+
+
+@given(st.text())
+def test_no_character_costs_more_than_the_dearest(text: str) -> None:
+    assert not text or int(costs(text).max()) <= DEAREST
+
+
+@given(piece=WORDS, heading=WORDS, window=st.integers(16, 120))
+def test_a_part_that_surely_fits_is_cut_as_if_it_had_been_measured(piece: str, heading: str, window: int) -> None:
+    measured = [span for span in _spans(piece, _running_costs(piece), 0, heading[:9], window) if span[0] < span[1]]
+    assert [span for span in _spans_of(piece, heading[:9], window) if span[0] < span[1]] == measured
 
 
 def test_a_short_document_is_one_passage_of_its_own_text() -> None:

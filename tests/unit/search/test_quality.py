@@ -9,7 +9,7 @@ import pytest
 
 from app.core.contracts.planning import Plan
 from app.core.contracts.strategy import SearchStrategy
-from app.core.contracts.vectors import PassageHit
+from app.core.contracts.vectors import Guard, PassageHit
 from app.search.answer import SearchRequest
 from app.search.budget import Budget
 from app.search.engines.ports import KeywordHit, KeywordLeg
@@ -117,8 +117,8 @@ def test_a_retry_takes_the_words_as_typed_and_both_legs() -> None:
 def test_the_same_once_more_is_no_retry_but_after_a_failure_that_may_pass() -> None:
     assert differently(work(), run(), ran([0.1])) is None
     assert differently(work(), run(), ran([0.1], degraded="embedder_timeout")) is not None
-    assert differently(work(), run(disabled="suspended"), ran([0.1], degraded="vectors_unavailable")) is not None
-    alone = run(Plan(shape="fulltext", words_weight=1, vector_weight=0), disabled="suspended")
+    assert differently(work(), run(guard=Guard("suspended")), ran([0.1], degraded="vectors_unavailable")) is not None
+    alone = run(Plan(shape="fulltext", words_weight=1, vector_weight=0), guard=Guard("suspended"))
     assert differently(work(), alone, ran([0.1], degraded="vectors_unavailable")) is None
 
 

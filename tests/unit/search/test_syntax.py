@@ -42,6 +42,8 @@ def test_a_demand(text: str, demand: Demand) -> None:
         "git -m",
         "--cost",
         "-5",
+        "+1",
+        "+39 02 555",
         '""',
         '"?!"',
         'half"way" in',

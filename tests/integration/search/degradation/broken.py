@@ -15,6 +15,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 from app.core.contracts.chat import ChatCompletion, ChatMessage
+from app.core.contracts.vectors import Guard
 from app.core.errors import ModelServerFailed
 from app.search.engines.postgres_limit import limited
 
@@ -44,16 +45,20 @@ class Vectors:
     def __init__(self, inner: Any, at: str, state: str, patience: Patience) -> None:
         self.inner, self.at, self.state, self.patience = inner, at, state, patience
 
-    def unavailable(self, session: Any) -> Any:
+    def guard(self, session: Any) -> Guard:
         if self.state == "absent":
-            return "no_vectors" if self.at == "embedder" else "disabled"
-        return self.inner.unavailable(session)
+            return Guard("no_vectors" if self.at == "embedder" else "disabled")
+        found: Guard = self.inner.guard(session)
+        return found
 
-    def query_vector(self, wording: str, timeout: float) -> Any:
+    def known_vector(self, *asked: Any) -> Any:
+        """Every question is asked of the model."""
+
+    def query_vector(self, wording: str, timeout: float, guard: Guard) -> Any:
         self.patience.given.append(timeout)
         if self.at == "embedder":
             self._break(refused(), ModelServerFailed("malformed", server="s", request_id="r"))
-        return self.inner.query_vector(wording, timeout)
+        return self.inner.query_vector(wording, timeout, guard)
 
     def nearest(self, *asked: Any) -> Any:
         if self.at == "vector leg":

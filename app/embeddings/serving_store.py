@@ -1,0 +1,60 @@
+"""What a search reads of the serving row: all that its guard looks at in one statement, and once more for its leg."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from app.embeddings.indexes.pgvector_query import ANY_VECTOR
+from app.embeddings.profiles import Profile
+
+GUARDED = f"""
+select s.space_id, s.epoch, s.model_key, s.suspended_reason, s.dimensions = v.dimensions, v.declaration, ({ANY_VECTOR})
+from serving s join vector_spaces v on v.id = s.space_id
+""".replace(":space", "s.space_id")
+CURRENT = "select space_id, epoch, suspended_reason, dimensions, similarity from serving"
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """The serving row with the declaration that its space stores. ``fits``: both say the same length of a vector;
+    ``filled``: a document has a vector in the space."""
+
+    space_id: int
+    epoch: int
+    model_key: str
+    suspended_reason: str | None
+    fits: bool
+    declaration: Mapping[str, Any]
+    filled: bool
+
+    @property
+    def profile(self) -> Profile:
+        return Profile.from_declaration(self.declaration)
+
+
+@dataclass(frozen=True)
+class Current:
+    """The serving row, as far as a leg compares it with its question's vector."""
+
+    space_id: int
+    epoch: int
+    suspended_reason: str | None
+    dimensions: int
+    similarity: str
+
+
+def guarded(session: Session) -> Guarded | None:
+    """None before the first model was set up."""
+    row = session.execute(text(GUARDED)).one_or_none()
+    return None if row is None else Guarded(*row)
+
+
+def current(session: Session) -> Current | None:
+    """None before the first model was set up."""
+    row = session.execute(text(CURRENT)).one_or_none()
+    return None if row is None else Current(*row)
