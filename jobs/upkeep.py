@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import structlog
+
 from app.container import Container
+from app.core.errors import Unavailable
 from app.core.queue import DEFAULT, Wake
 from app.core.settings.schema import AUDIT_DAYS
 from jobs import runtime
 
 REFRESH_WORDS = "jobs.upkeep.refresh_words"
+
+log = structlog.get_logger(__name__)
 
 
 def set_up() -> None:
@@ -60,8 +65,12 @@ def tidy_core() -> None:
 
 
 def _forget_questions(parts: Container) -> None:
-    """Delete questions to the documentation that were kept long enough."""
+    """Delete questions to the documentation that were kept long enough; while their store is away, the next time."""
     pruned = 1
     while parts.answering and parts.answering.questions and pruned:
-        with parts.units() as unit:
-            pruned = parts.answering.questions.prune(unit)
+        try:
+            with parts.units() as unit:
+                pruned = parts.answering.questions.prune(unit)
+        except Unavailable as error:
+            log.warning("questions_not_pruned", code=error.code)
+            return

@@ -1,4 +1,4 @@
-"""``flask docs create-index``, ``create-query-index``, ``erase-queries``, ``prune-queries``: what PostgreSQL keeps."""
+"""``flask docs create-index``, ``create-query-index``, ``erase-queries``, ``prune-queries``: what is kept where."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 COMMAND = Origin("command")
 MADE = {
-    "there": "documentation_queries is there with its indexes; nothing to do",
-    "created": "documentation_queries was made, with its indexes",
-    "recreated": "documentation_queries was made anew; the questions in it are gone",
+    "there": "{place} is complete; nothing to do",
+    "created": "{place} was made, or what it lacked",
+    "recreated": "{place} was made anew; the questions in it are gone",
 }
 
 
@@ -54,10 +54,13 @@ def create_index() -> None:
 @click.option("--force", is_flag=True, help="Make it anew; the questions in it are lost.")
 @with_appcontext
 def create_query_index(force: bool) -> None:
-    """Make the table of kept questions where it is missing. Safe to repeat; whether any are kept is a setting."""
+    """Make the table or index of kept questions where it is missing. Safe to repeat.
+
+    Whether any are kept is a setting; in PostgreSQL or Elasticsearch, too.
+    """
     with container().units(origin=COMMAND) as unit:
-        made = questions().ensure(unit, anew=force)
-    click.echo(MADE[made])
+        made, place = questions().ensure(unit, anew=force)
+    click.echo(MADE[made].format(place=place))
 
 
 @click.command("erase-queries")

@@ -125,7 +125,7 @@ def compare(run_id: int, *, unit: Unit) -> ResponseReturnValue:
         others=[_option(other) for other in others if other.id != run.id],
         metrics=[
             {"label": _(METRICS.get(one.metric, one.metric)), "before": one.before, "now": one.now,
-             "delta": one.delta, "worse": one.worse}
+             "delta": one.delta, "worse": one.worse, "noise": one.noise, "is_noise": one.is_noise}
             for one in (found.metrics if found else ())
         ],
         counts=[(_(label), tone, found.count(state)) for state, (tone, label) in STATES.items()]  # type: ignore[arg-type]

@@ -73,3 +73,13 @@ def test_who_may_not_see_them(app: APIFlask, people: People, container: Containe
     reader = Browser(app).login_as(people.user("rita", "reader"))
     for path in ("/evaluations", f"/evaluations/{run}", f"/evaluations/{run}/compare"):
         assert reader.get(path).status_code == 403
+
+
+def test_a_change_that_one_case_would_make_is_told_as_noise(admin_client: Browser, container: Container) -> None:
+    cases = [(str(number), True, ["right.md"]) for number in range(10)]
+    for mrr in (0.9, 0.8, 0.6):
+        last = keep(container, *cases, mrr=mrr)
+    shown = page(admin_client, f"/evaluations/{last - 1}/compare")
+    assert ("-0.1 <" in shown, "within ±0.1" in shown, "worse<" in shown) == (True, True, False)
+    shown = page(admin_client, f"/evaluations/{last}/compare")
+    assert ("-0.2<" in shown, "within ±" in shown, "worse<" in shown) == (True, False, True)

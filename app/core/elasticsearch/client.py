@@ -76,8 +76,7 @@ class Cluster:
         Raises :class:`Unavailable` at once while it is away; ``kind`` tells a time that ran out (``SLOW``) from the
         rest.
         """
-        if self._clock.monotonic() < self._away_until:
-            raise Unavailable("engine.away", kind="away")
+        self._not_away()
         limit = self._search_seconds if seconds is None else min(seconds, self._search_seconds)
         with self._asked(brief=limit < self._search_seconds):
             found: Mapping[str, Any] = (
@@ -92,6 +91,21 @@ class Cluster:
                 .body
             )
         return found
+
+    def _not_away(self) -> None:
+        if self._clock.monotonic() < self._away_until:
+            raise Unavailable("engine.away", kind="away")
+
+    def add(self, alias: str, key: str, source: Mapping[str, Any], seconds: float) -> None:
+        """Write one new document within ``seconds``; where no index has this alias, none is made.
+
+        Raises :class:`Unavailable`, at once while the cluster is away.
+        """
+        self._not_away()
+        with self._asked(brief=True):
+            self._client.options(request_timeout=seconds).index(
+                index=alias, id=key, document=dict(source), op_type="create", require_alias=True
+            )
 
     def tokens(self, index: str, analyser: str, words: Sequence[str]) -> list[str | None]:
         """Each word as the index writes it; None for a stop word. Words hold no blanks."""
@@ -208,8 +222,11 @@ class Cluster:
         return found
 
     def create(self, index: str, body: Mapping[str, Any]) -> None:
+        """``body``: ``settings``, ``mappings`` and, where wanted, ``aliases`` that it gets in the same step."""
         with self._asked():
-            self._client.indices.create(index=index, settings=body["settings"], mappings=body["mappings"])
+            self._client.indices.create(
+                index=index, settings=body["settings"], mappings=body["mappings"], aliases=body.get("aliases")
+            )
 
     def note(
         self, index: str, meta: Mapping[str, object], properties: Mapping[str, Mapping[str, Any]] | None = None

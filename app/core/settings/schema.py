@@ -56,6 +56,7 @@ QUERY_LOG = "features.faq.query_logging.enabled"
 QUERY_TEXT = "features.faq.query_logging.query_text_mode"
 QUERY_TEXTS = ("raw", "off")
 QUERY_DAYS = "features.faq.query_logging.retention_days"
+QUERY_STORE = "features.faq.query_logging.store"
 
 
 @dataclass(frozen=True)
@@ -270,6 +271,15 @@ def _of_documentation() -> tuple[SettingDefinition, ...]:
             choices=lambda: QUERY_TEXTS,
         ),
         number(QUERY_DAYS, N_("Keep questions (days)"), N_("Older ones are deleted for good."), 1, 365, 30),
+        SettingDefinition(
+            QUERY_STORE,
+            DOCUMENTATION,
+            N_("Where questions are kept"),
+            N_("After a change to elasticsearch: flask docs create-query-index, or none are kept."),
+            "choice",
+            default=ENGINES[0],
+            choices=lambda: ENGINES,
+        ),
     )
 
 

@@ -7,7 +7,7 @@ neither fail nor delay an answer: the answer is made by then, and a thread besid
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -22,7 +22,7 @@ from app.core.audit.service import Audit
 from app.core.clock import Clock
 from app.core.contracts.actor import Actor
 from app.core.documents.text import clean_text
-from app.core.errors import Invalid
+from app.core.errors import Invalid, Unavailable
 from app.core.unit import Origin, Unit, Units
 from app.documentation.analytics.ports import Made, QuestionStore
 from app.documentation.analytics.store import PostgresQuestions
@@ -34,6 +34,7 @@ LONGEST = 2_000
 """Characters of a question; no longer one is answered."""
 WRITE_MILLISECONDS = 2_000
 PRUNED = 5_000
+POSTGRES = "postgres"
 PERMISSION = "users.update"
 """Who may erase what is kept about somebody."""
 
@@ -42,11 +43,12 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Rules:
-    """The settings: whether anything is kept, whether with the question's text, and for how many days."""
+    """The settings: whether anything is kept, whether with the question's text, for how many days, and where."""
 
     enabled: bool = False
     with_text: bool = True
     days: int = 30
+    store: str = POSTGRES
 
 
 @dataclass(frozen=True)
@@ -88,12 +90,15 @@ class QuestionLog:
         keys: Sequence[str],
         rules: Callable[[Any], Rules] = lambda session: Rules(),
         writer: LaterWriter | None = None,
-        kept: QuestionStore | None = None,
+        stores: Mapping[str, QuestionStore] | None = None,
     ) -> None:
-        """``keys``: the present secret first, then those before it. ``rules`` are read in the session of the write."""
+        """``keys``: the present secret first, then those before it. ``rules`` are read in the session of the write.
+
+        ``stores``: those at hand, by the name that the rules say; PostgreSQL alone when none are given.
+        """
         self.clock = clock
         self.writer = writer or LaterWriter()
-        self._kept: QuestionStore = kept or PostgresQuestions()
+        self._stores: Mapping[str, QuestionStore] = stores or {POSTGRES: PostgresQuestions()}
         self._units = units
         self._audit = audit
         self._keys = [key.encode() for key in keys]
@@ -133,7 +138,7 @@ class QuestionLog:
                 rules = self._rules(unit.session)
                 if rules.enabled:
                     values = asdict(entry if rules.with_text else replace(entry, query=None))
-                    self._kept.add(unit, values, WRITE_MILLISECONDS)
+                    self._chosen(rules).add(unit, values, WRITE_MILLISECONDS)
         except Exception as error:  # noqa: BLE001 - the message could hold the question
             log.warning("question_not_logged", error=type(error).__name__)
 
@@ -144,33 +149,50 @@ class QuestionLog:
     def prune(self, unit: Unit) -> int:
         """Delete some of what is older than the setting says; returns how many, 0 when nothing is left to delete.
 
-        Also while nothing is kept any more.
+        Also while nothing is kept any more, and in stores that were chosen before: one after the other, so that the
+        caller's commit keeps what went in one when the next is away. Raises :class:`Unavailable`.
         """
-        before = self.clock.now() - timedelta(days=self._rules(unit.session).days)
-        return self._kept.prune(unit, before, PRUNED)
+        rules = self._rules(unit.session)
+        before = self.clock.now() - timedelta(days=rules.days)
+        for store in self._stores.values():
+            if pruned := store.prune(unit, before, PRUNED):
+                return pruned
+        self._chosen(rules)
+        return 0
 
     def erase(self, unit: Unit, actor: Actor, person_id: int | None = None, question: str | None = None) -> int:
         """Delete what is kept of a person, of a question (its very text), or of both together; returns how many.
 
-        The person is found under the present secret and every one before it, also when the account is gone. Raises
-        :class:`Forbidden`, and :class:`Invalid` when neither is given.
+        The person is found under the present secret and every one before it, also when the account is gone, and in
+        every store, also in one that was chosen before. Raises :class:`Forbidden`, :class:`Invalid` when neither is
+        given, and :class:`Unavailable` when a store is away: then asking again erases the rest.
         """
         require(actor, PERMISSION)
         text = None if question is None else clean_text(question, LONGEST)
         if person_id is None and not text:
             raise Invalid("documentation.erase_what", path="user_id")
         references = None if person_id is None else [_reference(key, person_id) for key in self._keys]
-        erased = self._kept.erase(unit, references, text)
+        self._chosen(self._rules(unit.session))
+        erased = sum(store.erase(unit, references, text) for store in self._stores.values())
         if erased:
             self._audit.write(unit, actor, "erase_questions", "users", person_id, changes={"questions": [erased, 0]})
         return erased
 
-    def ensure(self, unit: Unit, *, anew: bool = False) -> Made:
-        """Make the table where it is missing; ``anew`` makes it again without what it held.
+    def ensure(self, unit: Unit, *, anew: bool = False) -> tuple[Made, str]:
+        """Make what the chosen store keeps questions in where it is missing; ``anew`` again, without what it held.
 
-        Raises :class:`Conflict` when there is one of another form.
+        Returns what was done, and to what. Raises :class:`Conflict` when there is one of another form, and
+        :class:`Unavailable`.
         """
-        return self._kept.ensure(unit, anew=anew)
+        chosen = self._chosen(self._rules(unit.session))
+        return chosen.ensure(unit, anew=anew), chosen.place
+
+    def _chosen(self, rules: Rules) -> QuestionStore:
+        """Raises :class:`Unavailable` when the store that the setting names has no address."""
+        try:
+            return self._stores[rules.store]
+        except KeyError:
+            raise Unavailable("engine.absent") from None
 
 
 def _reference(key: bytes, person_id: int) -> str:

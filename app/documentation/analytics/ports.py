@@ -1,4 +1,5 @@
-"""Where kept questions are: one port. PostgreSQL answers it (`store.py`); another engine may."""
+"""Where kept questions are: one port, answered by PostgreSQL (`store.py`) and Elasticsearch
+(`elasticsearch_questions.py`)."""
 
 from __future__ import annotations
 
@@ -12,13 +13,14 @@ Made = Literal["there", "created", "recreated"]
 
 
 class QuestionStore(Protocol):
-    """Called by `log.py` alone. Everything runs in the caller's unit and commits nothing.
+    """Called by `log.py` alone. What is in PostgreSQL changes in the caller's unit, which nothing here commits.
 
     What a store takes is strict: a field that it does not know is refused. ``prune`` and ``erase`` of a store that was
-    never made do nothing.
+    never made do nothing. Everything raises :class:`app.core.errors.Unavailable` while the store is away.
     """
 
-    name: str
+    place: str
+    """What an administrator knows it by."""
 
     def add(self, unit: Unit, values: Mapping[str, Any], milliseconds: int) -> None:
         """Keep one question; raises when it takes longer than ``milliseconds``."""

@@ -20,7 +20,7 @@ TABLE: Table = LoggedQuestion.__table__  # type: ignore[assignment]
 class PostgresQuestions:
     """The :class:`~app.documentation.analytics.ports.QuestionStore` of the product."""
 
-    name = "postgres"
+    place = f"the table {TABLE.name}"
 
     def add(self, unit: Unit, values: Mapping[str, Any], milliseconds: int) -> None:
         for limit in ("lock_timeout", "statement_timeout"):  # whether it works or waits for a lock

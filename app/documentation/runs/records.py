@@ -18,6 +18,9 @@ State = Literal["broke", "mended", "moved", "same", "added", "removed"]
 STATES: tuple[State, ...] = ("broke", "mended", "removed", "added", "moved", "same")
 """The order in which a comparison shows them."""
 LOWER_IS_BETTER = frozenset({"unavailable_rate"})
+LEAST_NOISE = 0.01
+"""No difference of a figure that is as small as this, or as what one case makes of it, says anything
+(`seed-facts.md` 26.4)."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,12 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class MetricChange:
-    """One metric of two runs; None where a run has not got it."""
+    """One metric of two runs; None where a run has not got it. ``noise``: the largest difference that says nothing."""
 
     metric: str
     before: float | None
     now: float | None
+    noise: float = 0.0
 
     @property
     def delta(self) -> float | None:
@@ -55,6 +59,11 @@ class MetricChange:
     def worse(self) -> bool:
         delta = self.delta or 0.0
         return delta > 0 if self.metric in LOWER_IS_BETTER else delta < 0
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether the difference is as small as what one case more or less makes."""
+        return self.delta is not None and abs(self.delta) <= self.noise
 
 
 @dataclass(frozen=True)
@@ -99,7 +108,8 @@ def difference(before: EvaluationRun, now: EvaluationRun) -> RunDiff:
     new = {one.case_id: one for one in now.results}
     cases = [_case(old.get(key), new.get(key)) for key in (*new, *(key for key in old if key not in new))]
     cases.sort(key=lambda change: (STATES.index(change.state), change.any.position))
-    metrics = tuple(MetricChange(name, before.metrics.get(name), now.metrics.get(name)) for name in names)
+    noise = round(max(LEAST_NOISE, 1 / max(1, min(before.cases, now.cases))), DIGITS)
+    metrics = tuple(MetricChange(name, before.metrics.get(name), now.metrics.get(name), noise) for name in names)
     return RunDiff(before, now, metrics, tuple(cases))
 
 
