@@ -7,7 +7,7 @@ them blocked the console starts and searches by words (`architecture.md`, deleti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -56,10 +56,6 @@ from app.core.registry import Registry
 from app.core.settings.schema import (
     DOCS_MIN_SIMILARITY,
     DOCS_MOST,
-    QUERY_DAYS,
-    QUERY_LOG,
-    QUERY_TEXT,
-    QUERY_TEXTS,
     SEARCH_ENGINE,
     VECTOR_DIMENSIONS,
     VECTOR_ENABLED,
@@ -83,7 +79,7 @@ from app.search.engines.postgres import PostgresEngine
 from app.search.engines.postgres_statistics import WordStatistics
 from app.search.engines.schema import RowFilters
 from app.search.intent import ModelIntent
-from app.search.options import NAMES, read_options
+from app.search.options import NAMES, Options, read_options
 from app.search.plan import ModelPlanner
 from app.search.rates import DeepRate
 from app.search.resolver import LexicalResolver
@@ -104,6 +100,7 @@ if TYPE_CHECKING:
     from app.embeddings.profiles import Profiles
 
 
+SEARCH_SETTINGS = "search.settings"
 SERVING_COLUMNS = {
     VECTOR_MODEL: "model_key",
     VECTOR_DIMENSIONS: "dimensions",
@@ -191,7 +188,7 @@ def build_container(config: Config, *, clock: Clock | None = None, queue: JobQue
     vectors = _vectors(units, settings, row_filters, ai, _passage_index(reader, registry, settings, clock, passages))
     records = Records(registry, outbox, clock, audit, approvals)
     appliers[RECORD] = RecordApplier(records, Records(registry, outbox, clock, audit, Planning()))
-    answering = _answering(config, units, word_engine, clock, vectors, settings, passages) if documentation else None
+    answering = _answers(config, units, word_engine, clock, vectors, settings, passages, ai) if documentation else None
     evaluations, ingest = _evaluations(config, units, documentation, answering, vectors, ai)
     return Container(
         config=config,
@@ -261,9 +258,9 @@ def _authors(registry: Registry) -> Callable[[Unit, int], Actor | None]:
 
 def _elasticsearch(config: Config, units: Units, registry: Registry, clock: Clock) -> Elasticsearch | None:
     """What writes to Elasticsearch, with the vectors where there are any; None without an address."""
-    if not config.elasticsearch_url:
+    cluster = _cluster(config, clock)
+    if cluster is None:
         return None
-    cluster = Cluster(config.elasticsearch_url, config.elasticsearch_prefix, clock, config.elasticsearch_timeout)
     try:
         from app.embeddings.indexes.stored import ServingGeneration, StoredVectors
     except ModuleNotFoundError as error:
@@ -271,6 +268,13 @@ def _elasticsearch(config: Config, units: Units, registry: Registry, clock: Cloc
             raise
         return Elasticsearch(units, cluster, registry, clock)
     return Elasticsearch(units, cluster, registry, clock, StoredVectors(), ServingGeneration())
+
+
+def _cluster(config: Config, clock: Clock) -> Cluster | None:
+    """A client of its own for each use: one that finds the cluster away does not speak for the others."""
+    if not config.elasticsearch_url:
+        return None
+    return Cluster(config.elasticsearch_url, config.elasticsearch_prefix, clock, config.elasticsearch_timeout)
 
 
 def _passage_index(
@@ -358,7 +362,7 @@ def _vectors(
     from app.embeddings.query import VectorQueries
 
     return VectorQueries(
-        units, ai.servers, row_filters, lambda session: bool(settings.value(Unit(session), VECTOR_ENABLED)), index
+        units, ai.servers, row_filters, lambda session: bool(_search_setting(settings, session, VECTOR_ENABLED)), index
     )
 
 
@@ -377,17 +381,14 @@ def _search(
     ``chat`` makes deep search possible; no chat model is wired yet.
     """
     resolver: SearchStrategyResolver = LexicalResolver()
-    defaults = Defaults(
-        options=lambda session: read_options(settings.values(Unit(session), NAMES)), deep_allowed=rate.allowed
-    )
+    defaults = Defaults(options=lambda session: _search_options(settings, session), deep_allowed=rate.allowed)
     if vectors is not None and ai is not None:
-        from app.embeddings.query import serving_model
         from app.embeddings.strategy import VectorResolver
 
         intent = ModelIntent(chat, rate.clock) if chat is not None else None
         planner = ModelPlanner(chat, rate.clock) if chat is not None else None
         resolver = VectorResolver(resolver, vectors, intent, planner, ai.servers.reranker())
-        defaults = replace(defaults, model=serving_model, calibration=ai.profiles.calibration)
+        defaults = replace(defaults, calibration=ai.profiles.calibration)
     return Search(units, registry, engine, resolver, rate.clock, defaults)
 
 
@@ -401,12 +402,18 @@ def _engine_name(settings: Settings) -> Callable[[Session], str]:
 
 
 def _uses_elasticsearch(settings: Settings) -> Callable[[Session], bool]:
-    name = _engine_name(settings)
-    return lambda session: name(session) == "elasticsearch"
+    return lambda session: _search_setting(settings, session, SEARCH_ENGINE) == "elasticsearch"
 
 
-def _no_model(session: Session) -> None:
-    return None
+def _search_options(settings: Settings, session: Session) -> Options:
+    """Reads for the whole search: what else asks for a setting in this session finds it."""
+    found = session.info[SEARCH_SETTINGS] = settings.values(Unit(session), (*NAMES, VECTOR_ENABLED, SEARCH_ENGINE))
+    return read_options(found)
+
+
+def _search_setting(settings: Settings, session: Session, name: str) -> Value:
+    read: Mapping[str, Value] = session.info.get(SEARCH_SETTINGS) or settings.values(Unit(session), (name,))
+    return read[name]
 
 
 def _passages(row_filters: RowFilters) -> tuple[PassageQueries | None, Callable[[Unit], int | None]]:
@@ -444,7 +451,7 @@ def _documentation(
     return Documentation(indexer, config.changeover_docs_root, config.docs_extra_roots)
 
 
-def _answering(
+def _answers(
     config: Config,
     units: Units,
     engine: SearchEngine,
@@ -452,29 +459,25 @@ def _answering(
     vectors: VectorSearch | None,
     settings: Settings,
     passages: PassageSearch | None,
+    ai: EmbeddingParts | None,
 ) -> Answering:
     """Answers from the documentation; no chat model is wired yet, so passages answer."""
-    from app.documentation.analytics.log import QuestionLog, Rules
+    from app.documentation.analytics.parts import build
     from app.documentation.answering import Answering
-    from app.documentation.confidence import MEASURED
     from app.documentation.retrieval import Limits, Retrieval
     from app.search.engines.postgres_coverage import PostgresWordSearch
-
-    model: Callable[[Session], str | None] = _no_model
-    if vectors is not None:
-        from app.embeddings.query import serving_model as model
 
     def limits(session: Session) -> Limits:
         values = settings.values(Unit(session), (DOCS_MOST, DOCS_MIN_SIMILARITY))
         most, least = int(values[DOCS_MOST] or 5), values[DOCS_MIN_SIMILARITY]
-        calibration = MEASURED.get(model(session) or "")
+        calibration = None
+        if ai is not None:
+            from app.embeddings.query import serving_model
+
+            calibration = ai.profiles.calibration(serving_model(session) or "")
         return Limits(most, None if least is None else int(least) / 1000, calibration=calibration)
 
-    def rules(session: Session) -> Rules:
-        values = settings.values(Unit(session), (QUERY_LOG, QUERY_TEXT, QUERY_DAYS))
-        return Rules(bool(values[QUERY_LOG]), values[QUERY_TEXT] == QUERY_TEXTS[0], int(values[QUERY_DAYS] or 30))
-
-    questions = QuestionLog(units, clock, settings.audit, config.secret_keys, rules)
+    questions = build(units, clock, settings, config.secret_keys, _cluster(config, clock))
     return Answering(
         Retrieval(units, PostgresWordSearch(engine, clock), vectors, limits, passages), None, questions, clock
     )

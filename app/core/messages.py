@@ -266,7 +266,9 @@ SENTENCES: Mapping[str, str] = {
     "documentation.link_loop": N_("The link leads back to itself or to a folder above it."),
     "documentation.open_fence": N_("The code block that begins in line %(line)s never ends."),
     "documentation.same_source": N_("The file %(file)s gives the same source already."),
-    "documentation.too_much_text": N_("The file holds more than %(limit)s characters of text."),
+    "documentation.too_much_text": N_(
+        "The file holds more than %(limit)s characters of text. Divide it into several files."
+    ),
     "documentation.no_text": N_("The file holds no text."),
     "documentation.not_extracted": N_("The file can't be read as %(kind)s."),
     "documentation.extraction_killed": N_(
@@ -282,7 +284,7 @@ SENTENCES: Mapping[str, str] = {
         "The documentation was embedded with %(other)s in part, and %(serving)s serves: both together give answers "
         "that mean nothing. Index it anew, or switch back."
     ),
-    "documentation.too_long": N_("The file is longer than %(limit)s bytes."),
+    "documentation.too_long": N_("The file is longer than %(limit)s bytes. Divide it into several files."),
     "documentation.front_matter": N_("The front matter can't be read as YAML."),
     "documentation.field": N_("The front matter needs %(field)s: %(expected)s."),
     "documentation.no_title": N_("The page has neither a title nor a first heading."),
@@ -290,6 +292,10 @@ SENTENCES: Mapping[str, str] = {
     "documentation.query_table": N_(
         "The table documentation_queries has another form, see its columns %(columns)s; --force makes it anew and "
         "loses the questions in it."
+    ),
+    "documentation.query_index": N_(
+        "The index %(index)s has another form, see its fields %(fields)s; --force makes it anew and loses the "
+        "questions in it."
     ),
     "documentation.not_installed": N_("The documentation is switched off in this installation."),
     "documentation.unavailable": N_(

@@ -5,11 +5,12 @@ The weights are those that search was measured with (`search-measured.md` 2): ½
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core.contracts.vectors import PassageHit
 from app.core.contracts.words import WordMatches
+from app.core.fusion import DIGITS, min_max, word_share
 
 WORD_SHARE = 0.5
 
@@ -29,20 +30,13 @@ class Found:
 
 def fused(words: WordMatches, passages: Sequence[PassageHit]) -> list[Found]:
     """Best first, ties by id; a leg without hits leaves the whole weight to the other."""
-    share = 1.0 if not passages else 0.0 if not words.hits else min(max(WORD_SHARE * words.known_mass, 0.0), 1.0)
-    by_words = _normalised({hit.record_id: hit.score for hit in words.hits})
-    by_meaning = _normalised({hit.record_id: hit.similarity for hit in passages})
+    share = word_share(words.hits, passages, WORD_SHARE * words.known_mass)
+    by_words = min_max({hit.record_id: hit.score for hit in words.hits})
+    by_meaning = min_max({hit.record_id: hit.similarity for hit in passages})
     best = {hit.record_id: hit for hit in passages}
-    found = [
-        Found(key, round(share * by_words.get(key, 0.0) + (1 - share) * by_meaning.get(key, 0.0), 6), best.get(key))
-        for key in by_words | by_meaning
-    ]
+
+    def score(key: int) -> float:
+        return round(share * by_words.get(key, 0.0) + (1 - share) * by_meaning.get(key, 0.0), DIGITS)
+
+    found = [Found(key, score(key), best.get(key)) for key in by_words | by_meaning]
     return sorted(found, key=lambda one: (-one.score, one.record_id))
-
-
-def _normalised(scores: Mapping[int, float]) -> dict[int, float]:
-    if not scores:
-        return {}
-    lowest, highest = min(scores.values()), max(scores.values())
-    span = highest - lowest
-    return {key: (score - lowest) / span if span > 0 else 1.0 for key, score in scores.items()}

@@ -7,7 +7,7 @@ process that dies leaves the old or the new version of each source, and the next
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.core.contracts.checkpoints import Checkpoint, no_checkpoint
@@ -41,21 +41,55 @@ class IndexReport:
     faults: Sequence[Fault] = ()
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """What is to become of a source: its new texts, the locales that stay as they are, and those that are stored."""
+
+    texts: Sequence[Admitted]
+    kept: frozenset[str]
+    stored: frozenset[str]
+
+
 @dataclass
 class _Work:
     """What is to be done to one collection. ``gone`` are stored sources without a file."""
 
     collection: Collection
     splitter: Splitter
-    changes: dict[str, Change] = field(default_factory=dict)
+    wanted: dict[str, _Wanted] = field(default_factory=dict)
     created: set[str] = field(default_factory=set)
     gone: list[str] = field(default_factory=list)
     unchanged: int = 0
+    _cut: dict[str, Change | None] = field(default_factory=dict)
+
+    def changes(self, faults: list[Fault]) -> Iterator[tuple[str, Change]]:
+        """The sources in order, each cut when its turn comes, so that the model works while the rest is cut; what can't
+        be cut is added to ``faults``."""
+        for source, wanted in sorted(self.wanted.items()):
+            if source not in self._cut:
+                self._cut[source] = self._change(source, wanted, faults)
+            change = self._cut[source]
+            if change is not None:
+                yield source, change
+
+    def _change(self, source: str, wanted: _Wanted, faults: list[Fault]) -> Change | None:
+        texts: list[SourceText] = []
+        kept = set(wanted.kept)
+        for text in wanted.texts:
+            try:
+                texts.append(_cut(text, self.splitter))
+            except Invalid as error:
+                faults.append(Fault(text.file, error, self.collection.name, text.locale, source, kept=True))
+                kept |= {text.locale} & wanted.stored
+        if texts or kept != wanted.stored:
+            return Change(texts, frozenset(kept))
+        self.unchanged += bool(wanted.stored)
+        return None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run would do, before it does it. Nothing is written, nothing is embedded."""
+    """What a run would do, before it does it. Nothing is written, nothing is embedded; cut is what is asked for."""
 
     reading: Reading
     work: Sequence[_Work]
@@ -63,13 +97,14 @@ class Plan:
 
     @property
     def faults(self) -> Sequence[Fault]:
+        list(self._changes())
         names = {work.collection.name for work in self.work}
         return [fault for fault in self.reading.faults if fault.collection in names]
 
     @property
     def sources(self) -> int:
         """How many sources are new or changed."""
-        return sum(1 for work in self.work for change in work.changes.values() if change.texts)
+        return sum(1 for change in self._changes() if change.texts)
 
     @property
     def passages(self) -> int:
@@ -81,7 +116,10 @@ class Plan:
         return sum(estimated_tokens(text.wording(one)) for text in self._texts() for one in text.passages)
 
     def _texts(self) -> Iterator[SourceText]:
-        return (text for work in self.work for change in work.changes.values() for text in change.texts)
+        return (text for change in self._changes() for text in change.texts)
+
+    def _changes(self) -> Iterator[Change]:
+        return (change for work in self.work for _, change in work.changes(self.reading.faults))
 
 
 class Indexer:
@@ -117,7 +155,7 @@ class Indexer:
         spared: tuple[str, ...] = (),
         only: Sequence[str] | None = None,
     ) -> Plan:
-        """Read, admit and cut. Raises as `reader.read`; writes nothing. ``full`` takes every source for changed.
+        """Read and admit. Raises as `reader.read`; writes nothing. ``full`` takes every source for changed.
 
         Sources that begin with one of ``spared`` are left alone. Everything is read, also what is not to be written
         because its collection is none of ``only``: an unknown audience anywhere stops everything.
@@ -143,17 +181,18 @@ class Indexer:
 
     def apply(self, units: Units, plan: Plan) -> IndexReport:
         """Write what was planned. Safe to run twice at once: what another run has done meanwhile is not done again."""
-        report = IndexReport(faults=plan.faults)
+        report = IndexReport()
         for work in plan.work:
-            report.unchanged += work.unchanged
-            for part in _batches(work.changes):
+            for part in _batches(work.changes(plan.reading.faults)):
                 self._checkpoint("docs.cut")
                 with units() as unit:
                     self._write(unit, plan, work, part, report)
                     self._checkpoint("docs.batch_before_commit")
                 self._checkpoint("docs.batch_committed")
+            report.unchanged += work.unchanged
             with units() as unit:
                 self._finish(unit, plan, work, report)
+        report.faults = plan.faults
         self._checkpoint("docs.done")
         return report
 
@@ -196,21 +235,10 @@ class Indexer:
         if not texts and not kept:
             work.gone.append(source)
             return
-        cut_texts: list[SourceText] = []
-        for code, text in sorted(texts.items()):
-            if text.pieces is None:  # known to be as it is stored
-                kept |= {code}
-                continue
-            try:
-                cut_texts.append(_cut(text, work.splitter))
-            except Invalid as error:
-                reading.faults.append(Fault(text.file, error, name, code, source, kept=True))
-                kept |= {code} & stored.keys()
-        if cut_texts or kept != stored.keys():
-            work.changes[source] = Change(cut_texts, kept)
-            work.created |= {source} if not stored else set()
-        elif stored:
-            work.unchanged += 1
+        known = {code for code, text in texts.items() if text.pieces is None}  # as they are stored: not looked into
+        open_ = [text for code, text in sorted(texts.items()) if code not in known]
+        work.wanted[source] = _Wanted(open_, frozenset(kept | known), frozenset(stored))
+        work.created |= {source} if not stored else set()
 
     def _write(self, unit: Unit, plan: Plan, work: _Work, part: Mapping[str, Change], report: IndexReport) -> None:
         name = work.collection.name
@@ -269,10 +297,10 @@ def _stands(change: Change, stored: Mapping[str, Version] | None) -> bool:
     return wanted == found
 
 
-def _batches(changes: Mapping[str, Change]) -> Iterator[dict[str, Change]]:
+def _batches(changes: Iterable[tuple[str, Change]]) -> Iterator[dict[str, Change]]:
     part: dict[str, Change] = {}
     passages = 0
-    for source, change in sorted(changes.items()):
+    for source, change in changes:
         own = sum(len(text.passages) for text in change.texts)
         if part and (len(part) == BATCH or passages + own > BATCH_PASSAGES):
             yield part

@@ -102,7 +102,7 @@ class Ingest:
             raise ConfigurationError([f"{path} is not there; it was read into {name}" for path in gone])
         plan = self._planned(found, collection_places(found), full=True)
         for work in plan.planned.work:
-            work.changes = {source: change for source, change in work.changes.items() if source not in work.created}
+            work.wanted = {source: one for source, one in work.wanted.items() if source not in work.created}
             plan.planned.reading.faults.extend(_lost(name, source) for source in work.gone)
             work.gone = []
         return plan

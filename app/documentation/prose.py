@@ -25,7 +25,7 @@ _TAG = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ADDRESS = re.compile(
-    r"\b[a-z][a-z0-9+.-]{1,20}://[^\s<>\"'`()\[\]]+|(?<![\w:/])//[\w-]+\.[^\s<>\"'`()\[\]]+|\bwww\.[^\s<>\"'`()\[\]]+",
+    r"[a-z][a-z0-9+.-]{1,20}://[^\s<>\"'`()\[\]]+|(?<![\w:/])//[\w-]+\.[^\s<>\"'`()\[\]]+|\bwww\.[^\s<>\"'`()\[\]]+",
     re.IGNORECASE,
 )
 _RUNNING = re.compile(r"\b(?:javascript|vbscript|data|blob|file)\s*:[^\s<>\"'`]*[^\s<>\"'`.,;:!?]", re.IGNORECASE)

@@ -23,10 +23,10 @@ from app.core.contracts.words import WordSearch
 from app.core.documents.text import clean_text, document_text
 from app.core.errors import Forbidden, Invalid, Unavailable
 from app.core.locale import LOCALES
+from app.core.quality import quality
 from app.core.unit import Units
 from app.documentation import store
 from app.documentation.audience import Reach, permits, reach_of
-from app.documentation.confidence import THRESHOLD, Calibration, quality
 from app.documentation.entities import BY_CORPUS, entity_of
 from app.documentation.fusion import Found, fused
 from app.documentation.models import DocumentationPage, DocumentationText
@@ -38,6 +38,8 @@ from app.documentation.splitter import Section
 WINDOWS = (40, 200, 1000, 5000)
 """Records of each leg; the next one is asked when the policy left too few of the one before."""
 MOST, USUAL = 10, 5
+THRESHOLD = 0.3
+"""Below this quality the documentation has no answer (`search-measured.md` 6; measured: `evaluations/README.md`)."""
 QUESTION_LIMIT = 2_000
 EMBED_SECONDS = 1.2
 
@@ -60,12 +62,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class Limits:
-    """``min_similarity`` drops passages whose cosine is below it (off: None); ``most`` is the usual ``top_k``."""
+    """``min_similarity`` drops passages whose cosine is below it (off: None); ``most`` is the usual ``top_k``;
+    ``calibration`` is noise and span of the serving model, None where nobody measured them: words alone judge then."""
 
     most: int = USUAL
     min_similarity: float | None = None
     threshold: float = THRESHOLD
-    calibration: Calibration | None = None
+    calibration: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,7 @@ class Retrieval:
                     break
         best = max((one.coverage for one in chosen), default=0.0)
         cosine = max((one.found.similarity for one in chosen if one.found.similarity is not None), default=None)
-        grade = round(quality(best, cosine, limits.calibration), 4) if chosen else 0.0
+        grade = round(quality(best, cosine, *(limits.calibration or (0.0, 0.0))), 4) if chosen else 0.0
         evidence = tuple(_evidence(number, one, actor) for number, one in enumerate(chosen, start=1))
         strategies = ("keyword", "vector") if meaning.query else ("keyword",)
         return Retrieved(evidence, grade, bool(chosen) and grade >= limits.threshold, strategies, meaning.degraded)

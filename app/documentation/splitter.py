@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from app.core.documents.tokens import UNIT, costs
+from app.core.documents.tokens import DEAREST, UNIT, costs
 
 MAX_WORDS = 250
 """Words of one passage; the window of the embedding profile bounds it further (`cutting.py`)."""
@@ -149,6 +149,11 @@ class Size:
         self._cost = None if max_tokens is None else max_tokens * UNIT
         self.limit = max_words * (self._cost or 1)
         self._known: dict[str, int] = {}
+        self._dearest = max(self._cost or 1, DEAREST * max_words)
+
+    def fits(self, text: str) -> bool:
+        """Whether it is no more than a full passage; most are so short that nobody need measure."""
+        return len(text) * self._dearest <= self.limit or self(text) <= self.limit
 
     def __call__(self, text: str) -> int:
         if len(text) > 30:
@@ -171,17 +176,23 @@ class _Open:
         self._size = size
         self._text = ""
         self._taken = 0
+        self._last = ""
+        """What was added last: measured when more is to follow, which mostly is not."""
 
     def takes(self, text: str) -> bool:
-        return not self._text or self._taken + self._size(text) <= self._size.limit
+        if not self._text:
+            return True
+        if self._last:
+            self._taken, self._last = self._taken + self._size(self._last), ""
+        return self._taken + self._size(text) <= self._size.limit
 
     def add(self, text: str, joint: str = "\n\n") -> None:
         self._text += (joint if self._text else "") + text
-        self._taken += self._size(text)
+        self._last = text
 
     def taken(self) -> str:
         """The text so far; what follows begins anew."""
-        text, self._text, self._taken = self._text, "", 0
+        text, self._text, self._taken, self._last = self._text, "", 0, ""
         return text
 
 
@@ -230,7 +241,7 @@ def _paragraph_end(lines: Sequence[str], start: int) -> int:
 
 
 def _fitting(block: _Block, size: Size) -> Iterator[_Block]:
-    if size(block.text) <= size.limit:
+    if size.fits(block.text):
         yield block
     elif block.kind == "code":
         closing = len(block.lines) > 1 and _FENCE.match(block.lines[-1])

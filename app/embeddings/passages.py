@@ -20,7 +20,7 @@ from hashlib import blake2b
 import numpy as np
 
 from app.core.documents.text import document_text
-from app.core.documents.tokens import KINDS, LETTERS, UNIT, Costs, costs, estimated_tokens
+from app.core.documents.tokens import DEAREST, KINDS, LETTERS, UNIT, Costs, costs, estimated_tokens
 
 SPLITTER_VERSION = 2
 """Part of what makes vectors comparable: raise it with every change of where texts are cut."""
@@ -74,13 +74,20 @@ def _in_parts(title: str, text: str, before: int, window: int, parts: Sequence[t
     for (start, under), end in zip(starts, [start for start, _ in starts[1:]] + [len(text)], strict=True):
         piece = text[start:end]
         heading = _shortened(" / ".join(words for words in (title, under) if words), window // _TITLE_SHARE)
-        for span in _spans(piece, _running_costs(piece), 0, heading, window):
+        for span in _spans_of(piece, heading, window):
             if _says_something(piece, span):
                 found.append((start + span[0], start + span[1], heading))
     return [
         Passage(n, len(found), start, end, _with_heading(heading, 0, start, text[start:end]))
         for n, (start, end, heading) in enumerate(found)
     ]
+
+
+def _spans_of(piece: str, heading: str, window: int) -> Iterator[tuple[int, int]]:
+    """As :func:`_spans`, each span under the heading; most are so short that nobody need count."""
+    if (len(heading) + len(piece)) * DEAREST + 2 * UNIT <= window * UNIT:
+        return iter([(_after_blanks(piece, 0), len(piece.rstrip()))])
+    return _spans(piece, _running_costs(piece), 0, heading, window)
 
 
 def _running_costs(text: str) -> Costs:
@@ -99,6 +106,8 @@ def _with_heading(heading: str, heading_end: int, start: int, text: str) -> str:
 
 def _shortened(title: str, tokens: int) -> str:
     """The title, cut at a word so that it leaves room for the passage."""
+    if len(title) * DEAREST <= tokens * UNIT:
+        return title.strip()
     total = np.cumsum(costs(title))
     if not len(total) or total[-1] <= tokens * UNIT:
         return title.strip()

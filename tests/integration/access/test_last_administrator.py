@@ -79,7 +79,7 @@ def test_two_who_demote_each_other_at_once_leave_one(container: Container, peopl
 
     def demote(by: str, whom: str) -> str:
         with container.units() as unit:
-            together.wait(10)
+            together.wait(60)
             try:
                 container.access.people.update(unit, actors[by], users[whom].id, {"roles": ["reader"]})
             except ChangeoverError as refusal:
@@ -99,7 +99,7 @@ def test_many_who_leave_at_once_leave_one(container: Container, people: People) 
 
     def leave(place: int) -> str:
         with container.units() as unit:
-            together.wait(10)
+            together.wait(60)
             try:
                 container.access.people.update(unit, actors[place], users[place].id, {"is_active": False})
             except ChangeoverError as refusal:

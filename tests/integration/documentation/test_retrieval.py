@@ -191,10 +191,8 @@ def test_passages_below_the_least_similarity_are_dropped(stage: Stage, add_page:
 
 
 def test_a_calibrated_model_counts_for_half_of_the_quality(stage: Stage, add_page: AddPage) -> None:
-    from app.documentation.confidence import Calibration
-
     stage.embed("documentation.user", add_page("near", BODY), "en", 0, 1, (1, 0, 0, 0))
-    assert by_meaning(stage, Limits(calibration=Calibration(0.8, 0.1))).quality == 0.5
+    assert by_meaning(stage, Limits(calibration=(0.8, 0.1))).quality == 0.5
     assert by_meaning(stage).quality == 0.0
 
 

@@ -114,7 +114,7 @@ def test_it_serves_refuses_a_second_one_survives_a_kill_and_stops(console: Path)
     first = Started(console, PORT=port).await_ready()
     password = (first.home.path / "admin-password").read_text().strip()
     assert password in first.said
-    assert urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10).status == 200
+    assert urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=60).status == 200
     names = {found.name for found in recorded(first.home.path / "run")}
     assert names >= {"supervisord", "postgres", "valkey", "embeddings", "embeddings-fast", "web", "schedule"}
     assert {name for name in names if name.startswith("worker-")} == {

@@ -33,7 +33,20 @@ def _config(url: str) -> Config:
 
 
 @pytest.fixture(scope="session")
-def crowds(servers: TestServers, template_database: str) -> Iterator[Callable[[str], Crowd]]:
+def filled(servers: TestServers, template_database: str) -> Iterator[tuple[str, int]]:
+    """The name of a database with five thousand records that nobody is connected to, and its serving space."""
+    name = f"crowd_{uuid4().hex[:12]}"
+    config = _config(create_database(servers.database_url, name, template_database))
+    parts = build_container(config, clock=FakeClock(), queue=RecordingQueue())
+    made = Crowd(parts)
+    made.fill()
+    parts.engine.dispose()
+    yield name, made.stage.space
+    drop_database(servers.database_url, name)
+
+
+@pytest.fixture(scope="session")
+def crowds(servers: TestServers, request: pytest.FixtureRequest) -> Iterator[Callable[[str], Crowd]]:
     """Five thousand records behind the named engine, kept for the session.
 
     Not a fixture with parameters of its own: in random order those would be torn down and made again at each change.
@@ -43,10 +56,11 @@ def crowds(servers: TestServers, template_database: str) -> Iterator[Callable[[s
 
         def crowd_of(engine: str) -> Crowd:
             if engine not in kept:
+                base, space = request.getfixturevalue("filled")
                 name = f"crowd_{uuid4().hex[:12]}"
-                config = _config(create_database(servers.database_url, name, template_database))
+                config = _config(create_database(servers.database_url, name, base))
                 stack.callback(drop_database, servers.database_url, name)
-                kept[engine] = _filled(config, engine, stack)
+                kept[engine] = _behind(config, engine, space, stack)
             return kept[engine]
 
         yield crowd_of
@@ -58,19 +72,15 @@ def crowd(request: pytest.FixtureRequest, crowds: Callable[[str], Crowd]) -> Cro
     return crowds(request.param)
 
 
-def _filled(config: Config, engine: str, stack: ExitStack) -> Crowd:
+def _behind(config: Config, engine: str, space: int, stack: ExitStack) -> Crowd:
     clock, queue = FakeClock(), RecordingQueue()
     if engine == "postgres":
         parts = patient(build_container(config, clock=clock, queue=queue))
         stack.callback(parts.engine.dispose)
-        made = Crowd(parts)
-        made.fill()
-        return made
+        return Crowd(parts, space)
     parts = stack.enter_context(elasticsearch_container(config, clock, queue))
-    made = Crowd(parts)
-    made.fill()
     follower: Any = parts.elasticsearch
     follower.reindex(lambda entity, done, total: None)
     with parts.units() as unit:
         parts.settings.write_system(unit, SEARCH_ENGINE, "elasticsearch")
-    return made
+    return Crowd(parts, space)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -105,17 +106,18 @@ def direction(of: str) -> tuple[float, ...]:
     return tuple(number / length for number in raw)
 
 
-def words(said: str) -> set[str]:
-    """The words of a text, lower-cased."""
-    return set(re.findall(r"[^\W_]+", said.lower()))
+@cache
+def words(said: str) -> frozenset[str]:
+    """The words of a text, lower-cased. Each text of the crowd is asked for hundreds of times."""
+    return frozenset(re.findall(r"[^\W_]+", said.lower()))
 
 
 class Crowd:
-    """The records in the database of ``parts``, and beside it as plain rows."""
+    """The records in the database of ``parts``, and beside it as plain rows; ``space`` where it is filled already."""
 
-    def __init__(self, parts: Container) -> None:
+    def __init__(self, parts: Container, space: int | None = None) -> None:
         self.parts = parts
-        self.stage = Stage(parts)
+        self.stage = Stage(parts, space)
         self.meaning = Meaning()
         self.index: Any = getattr(parts.vectors, "_index", None)  # the console's own: that of the chosen engine
         self.stage.vectors = VectorQueries(

@@ -28,6 +28,7 @@ def many(bench: Bench) -> Bench:
         for number in (0, 1, 3):
             bench.write(100 + 10 * phase + number, "as it was")
     bench.settle()
+    bench.pass_events()
     return bench
 
 

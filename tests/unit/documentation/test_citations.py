@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from app.documentation.citations import Claim, check_citations
-from app.documentation.confidence import Calibration, quality
 
 
 @pytest.mark.parametrize(
@@ -31,11 +30,3 @@ def test_what_is_cited_is_listed_once() -> None:
     checked = check_citations("A [3]. B [1, 3]. C.", 3)
     assert checked.cited == (1, 3)
     assert [claim.supported for claim in checked.claims] == [True, True, False]
-
-
-def test_quality_is_of_words_alone_without_a_calibration() -> None:
-    scale = Calibration(noise=0.8, span=0.1)
-    assert quality(0.6, None, scale) == quality(0.6, 0.9, None) == 0.6
-    assert quality(0.6, 0.9, scale) == pytest.approx(0.8)
-    assert quality(0.6, 0.7, scale) == pytest.approx(0.3)
-    assert quality(0.6, 0.99, scale) == pytest.approx(0.8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.documentation.prose import is_prose, plain_prose
@@ -95,6 +95,7 @@ PIECES = (
 )
 
 
+@example("scriptscriptscripthttps://evil.example/")  # a scheme behind more letters than a scheme has
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_no_mixture_of_pieces_leaves_anything_that_loads(wrote: str) -> None:
     plain = plain_prose(wrote, [])

@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from app.documentation.suites import read_suite
-from evaluations.bench.docs_sets import SETS, DocsSet, read_docs_set, sources, suite_of, write_corpus
+from evaluations.bench.docs_sets import (
+    SETS,
+    DocsSet,
+    read_docs_set,
+    sampled,
+    sources,
+    suite_of,
+    texts_sent,
+    write_corpus,
+)
+from evaluations.bench.docs_ways import Found, Scored, together
 
 
 @pytest.fixture
@@ -59,3 +69,28 @@ def test_files_as_the_indexer_reads_them(data: Path, tmp_path: Path) -> None:
     assert sources(english, plain) == {"a/en/x.md": "a/en/x.md.txt"}
     write_corpus(english, plain, tmp_path / "plain")
     assert json.loads((tmp_path / "plain/a/en/x.md.txt.yaml").read_text()) == {"title": "X: first"}
+
+
+def test_texts_are_told_as_the_product_sends_them(data: Path) -> None:
+    english = read_docs_set(data, wanted("docs-en"))
+    assert texts_sent(english, wanted("docs-en")) == ["X: first / Head\nHead\n\nText."]
+
+
+def test_a_sample_is_always_the_same_and_keeps_its_judgements(data: Path) -> None:
+    english = read_docs_set(data, wanted("docs-en"))
+    assert sampled(english, None) is sampled(english, 3) is english
+    one = sampled(english, 1)
+    assert one == sampled(english, 1)
+    assert len(one.questions) == 1
+    assert list(one.judgements) == [q.id for q in one.questions if q.id == "q1"]
+
+
+def test_a_way_is_told_by_question() -> None:
+    good, bad = Scored(1.0, 1.0, 1.0, 1.0), Scored(0.5, 0.25, 1.0, 0.0)
+    found = together([Found({"a": good}, {"a": 0.3, "x": 0.1}), Found({"a": bad}, {"a": 0.29, "x": 0.9})])
+    assert (found.mean("ndcg"), found.mean("rr")) == (0.75, 0.625)
+    assert (found.answered, found.abstained) == (0.5, 0.5)
+    assert Found({"a": good}, {"a": 1.0}).abstained is None
+    other = Found(dict.fromkeys(found.judged, bad))
+    mean, low, high = found.over(other)
+    assert (mean, low, high) == (0.25, 0.0, 0.5)

@@ -31,7 +31,7 @@ def connection() -> Iterator[HTTPConnection]:
     server = make_server(MODEL, 0)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
-    client = HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    client = HTTPConnection("127.0.0.1", server.server_port, timeout=60)
     yield client
     client.close()
     server.shutdown()

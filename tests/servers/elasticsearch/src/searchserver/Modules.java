@@ -14,6 +14,7 @@ import org.apache.lucene.analysis.en.PorterStemFilter;
 import org.apache.lucene.analysis.it.ItalianAnalyzer;
 import org.apache.lucene.analysis.it.ItalianLightStemFilter;
 import org.apache.lucene.analysis.miscellaneous.ASCIIFoldingFilter;
+import org.apache.lucene.analysis.snowball.SnowballFilter;
 import org.apache.lucene.analysis.util.ElisionFilter;
 import org.elasticsearch.Build;
 import org.elasticsearch.client.internal.node.NodeClient;
@@ -44,6 +45,8 @@ import org.elasticsearch.rest.RestRequest;
 import org.elasticsearch.rest.RestResponse;
 import org.elasticsearch.rest.RestStatus;
 import org.elasticsearch.xcontent.XContentBuilder;
+import org.tartarus.snowball.ext.EnglishStemmer;
+import org.tartarus.snowball.ext.ItalianStemmer;
 
 /** What an English and Italian index needs of the modules that are not published: analysis-common and rest-root. */
 public class Modules extends Plugin implements AnalysisPlugin, ActionPlugin {
@@ -78,14 +81,19 @@ public class Modules extends Plugin implements AnalysisPlugin, ActionPlugin {
         Stemmer(IndexSettings index, Environment env, String name, Settings settings) {
             super(name);
             language = settings.get("language", settings.get("name", "english"));
-            if (!List.of("english", "porter", "italian", "light_italian").contains(language)) {
+            if (!List.of("english", "porter", "porter2", "italian", "light_italian").contains(language)) {
                 throw new IllegalArgumentException("this test server stems English and Italian only, not " + language);
             }
         }
 
         @Override
         public TokenStream create(TokenStream tokens) {
-            return language.endsWith("italian") ? new ItalianLightStemFilter(tokens) : new PorterStemFilter(tokens);
+            return switch (language) {
+                case "italian" -> new SnowballFilter(tokens, new ItalianStemmer());
+                case "light_italian" -> new ItalianLightStemFilter(tokens);
+                case "porter2" -> new SnowballFilter(tokens, new EnglishStemmer());
+                default -> new PorterStemFilter(tokens);
+            };
         }
     }
 
