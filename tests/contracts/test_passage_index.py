@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from app.container import Container
 from app.core.clock import SystemClock
@@ -106,6 +107,31 @@ def test_records_are_distinct_however_many_passages_they_have(stage: Stage) -> N
     for number in range(2, 8):
         stage.put(number, at(30 + number))
     assert [hit.record_id for hit in stage.ask(window=5)] == [1, 2, 3, 4, 5]
+
+
+def test_how_many_passages_a_window_takes_is_remembered(container: Container) -> None:
+    stage = PostgresStage(container)
+    for number in range(1, 31):
+        stage.put(number, *[at(number + n / 10) for n in range(3)])
+    asked: list[int] = []
+
+    def note(connection: Any, cursor: Any, statement: str, parameters: Any, context: Any, many: bool) -> None:
+        if "embeddings" in statement and "most" in str(parameters):
+            asked.append(max(value for name, value in parameters.items() if name.startswith("most")))
+
+    event.listen(container.engine, "before_cursor_execute", note)
+    try:
+        first = stage.ask(window=10)
+        met, asked[:] = list(asked), []
+        again = stage.ask(window=10)
+    finally:
+        event.remove(container.engine, "before_cursor_execute", note)
+    assert [hit.record_id for hit in first] == list(range(1, 11))
+    assert again == first
+    assert met[0] == 10
+    assert len(met) > 1
+    assert asked == [max(asked)]
+    assert 30 <= asked[0] < 40
 
 
 def test_only_the_entities_in_scope_and_the_serving_space(stage: Stage) -> None:

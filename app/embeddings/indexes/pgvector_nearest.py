@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from math import ceil
 from typing import Any
 
 from sqlalchemy import ColumnElement
@@ -13,46 +15,77 @@ from app.core.contracts.vectors import PassageHit
 from app.embeddings.indexes import pgvector_query
 from app.embeddings.indexes.ports import Lookup, Target
 
-WIDENED = (1, 4, 16)
-"""A record of many passages fills a window of them: so many times the window is asked for, then all is read."""
+MOST = 16
+"""A record of many passages fills a window of them: at most so many times the window is asked for, then all is read."""
+SPARE = 1.1
+"""What is asked for beyond the share of passages to records that was met before."""
 
 
 class PgvectorIndex:
-    """The :class:`~app.embeddings.indexes.ports.PassageIndex` of PostgreSQL."""
+    """The :class:`~app.embeddings.indexes.ports.PassageIndex` of PostgreSQL.
+
+    It remembers, by space, how many passages it took lately to see a window of records, and asks for so many at once.
+    That changes how often it asks and nothing of what is found: a longer scan begins with what the shorter one has.
+    """
+
+    def __init__(self) -> None:
+        self._taken: dict[int, float] = {}
 
     def nearest(self, session: Session, lookup: Lookup) -> list[PassageHit]:
         """See :meth:`app.embeddings.indexes.ports.PassageIndex.nearest`."""
-        return _Nearest(session, lookup).records()
+        space = lookup.target.space_id
+        search = _Nearest(session, lookup, self._taken.get(space, 1.0))
+        found = search.records()
+        self._taken[space] = search.taken
+        return found
 
 
 class _Nearest:
     """One search for records: from the index first, and read whole where that comes back short.
 
     With 1 % visible rows the index returned 171 of 200, and none when they lie far away (`search-measured.md` 4).
+    ``taken``: passages for each record of a window, at least 1; forgotten slowly.
     """
 
-    def __init__(self, session: Session, lookup: Lookup) -> None:
+    def __init__(self, session: Session, lookup: Lookup, taken: float) -> None:
         self._session = session
         self._lookup = lookup
         self._window = lookup.window
+        self.taken = taken
 
     def records(self) -> list[PassageHit]:
         """The best passage of each of the best records."""
         pgvector_query.prepare(self._session, self._window)
         short = {entity: rows.condition for entity, rows in self._lookup.scope.items()}
         rows: list[Any] = []
-        for times in WIDENED:
-            limit = self._window * times
+        most = self._window * MOST
+        limit = min(most, ceil(self._window * self.taken))
+        self.taken = max(1.0, self.taken * 0.98)
+        while short:
             found = self._passages(short, limit)
             rows_of, records_of = _counted(found)
             done = {entity for entity in short if records_of[entity] >= self._window}
             rows += [row for row in found if row[0] in done]
+            self._learn(found, done)
             short = {entity: condition for entity, condition in short.items() if entity not in done}
-            if not any(rows_of[entity] == limit for entity in short):
+            full = [records_of[entity] for entity in short if rows_of[entity] == limit]
+            if not full or limit == most:
                 break
+            limit = min(most, max(ceil(SPARE * limit * self._window / min(full)), limit * 5 // 4))
         if short:
             rows += self._exact(short)
         return self._grouped(rows)
+
+    def _learn(self, found: Sequence[Any], done: AbstractSet[str]) -> None:
+        """How many passages of an entity come before the last record of its window."""
+        for entity in done:
+            seen: set[int] = set()
+            passages = (row[1] for row in found if row[0] == entity)
+            for taken, record_id in enumerate(passages, start=1):
+                seen.add(record_id)
+                if len(seen) == self._window:
+                    self.taken = max(self.taken, min(MOST, SPARE * taken / self._window))
+                    break
 
     def _exact(self, short: Mapping[str, ColumnElement[bool]]) -> list[Any]:
         """Every passage in scope, as many as it takes to see a window of records."""
