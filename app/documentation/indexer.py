@@ -97,7 +97,7 @@ class Plan:
 
     @property
     def faults(self) -> Sequence[Fault]:
-        list(self._changes())
+        list(self._changes())  # what can't be cut is a fault, too
         names = {work.collection.name for work in self.work}
         return [fault for fault in self.reading.faults if fault.collection in names]
 

@@ -9,13 +9,19 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from app.embeddings.indexes.pgvector_query import ANY_VECTOR
 from app.embeddings.profiles import Profile
 
-GUARDED = f"""
-select s.space_id, s.epoch, s.model_key, s.suspended_reason, s.dimensions = v.dimensions, v.declaration, ({ANY_VECTOR})
+GUARDED = """
+select s.space_id, s.epoch, s.model_key, s.suspended_reason, s.dimensions = v.dimensions, v.declaration, exists (
+    select from search_documents d
+    cross join lateral (select from embeddings e
+        where e.entity = d.entity and e.record_id = d.record_id and e.locale = d.locale and e.space_id = s.space_id
+        limit 1) e
+    where d.embeddable limit 1)
 from serving s join vector_spaces v on v.id = s.space_id
-""".replace(":space", "s.space_id")
+"""
+"""The limit inside keeps the last column a walk over documents that ends at the first hit; a plain semi-join would read
+all rows of another, retained space first."""
 CURRENT = "select space_id, epoch, suspended_reason, dimensions, similarity from serving"
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from app.core.clock import Clock
+from app.core.contracts.planning import Plan
 from app.core.contracts.strategy import SearchStrategy, SearchStrategyResolver
 from app.core.contracts.vectors import Guard, PassageHit, ServingChanged
 from app.core.unit import Units
@@ -144,7 +145,7 @@ class Finder:
         """What one snapshot has, shown where nothing else has to be asked."""
         run = work.decided
         ran = self._ran(session, work, run, question)
-        model_reads = run.plan.rerank and work.strategy.reranker is not None
+        model_reads = _model_reads(work, run.plan)
         if not model_reads and not worth_another(work, run, ran, 0):
             return _Shown(show(session, Outcome(work, run, ran)))
         return _Unfinished(work, run, ran, texts(self._engine, session, ran) if model_reads else ())
@@ -175,7 +176,7 @@ class Finder:
 
     def _retried(self, work: Work, run: Run) -> Ran:
         question = self._question(replace(work, run=run))
-        model_reads = run.plan.rerank and work.strategy.reranker is not None
+        model_reads = _model_reads(work, run.plan)
         with self._units("REPEATABLE READ") as unit:
             ran = self._ran(unit.session, work, run, question)
             read = texts(self._engine, unit.session, ran) if model_reads else ()
@@ -228,9 +229,9 @@ class Finder:
             fused = fuse(_scored_words(hits), _scored_passages(leg.passages), weight, extras(plan))
             model = question.vector.query.model if question.vector and leg.ran else None
             ran = Ran(words.query, scope, locale, words.leg, leg, fused, weight, plan, words.corrections, model)
-            if plan.rerank and work.strategy.reranker is None:
+            model_reads = _model_reads(work, plan)
+            if plan.rerank and not model_reads:
                 ran = second_look(work, run, ran, texts(self._engine, session, ran, whole=True))
-            model_reads = plan.rerank and work.strategy.reranker is not None
             ran = self._covered(session, ran, max(TOP, plan.rerank_top_k) if model_reads else TOP)
         return self._judged(ran)
 
@@ -252,6 +253,11 @@ class Finder:
             return leg
         kept = self._engine.satisfying(session, query, [(hit.entity, hit.record_id) for hit in leg.passages])
         return replace(leg, passages=tuple(hit for hit in leg.passages if (hit.entity, hit.record_id) in kept))
+
+
+def _model_reads(work: Work, plan: Plan) -> bool:
+    """Whether a model ranks a second time, for which no transaction may be open; else the heuristic does, or nobody."""
+    return plan.rerank and work.strategy.reranker is not None
 
 
 def _weight(words: float, vector: float, known: float) -> float:

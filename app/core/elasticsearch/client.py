@@ -22,6 +22,8 @@ from app.core.errors import Unavailable
 AWAY_SECONDS = 5.0
 """After a request without an answer searches go straight to PostgreSQL for so long."""
 SLOW = "ConnectionTimeout"
+LEG_SHARE = 0.6
+"""What Elasticsearch may take of a search leg's time, so that some is left for PostgreSQL to answer in its place."""
 WRITE_SECONDS = 60.0
 ATTEMPTS = 5
 BULK_WEIGHT = 2_000

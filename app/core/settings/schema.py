@@ -243,6 +243,11 @@ def _of_documentation() -> tuple[SettingDefinition, ...]:
             nullable=default is None,
         )
 
+    def choice(name: str, label: str, help: str, allowed: Sequence[str]) -> SettingDefinition:
+        return SettingDefinition(
+            name, DOCUMENTATION, label, help, "choice", default=allowed[0], choices=lambda: allowed
+        )
+
     return (
         number(DOCS_MOST, N_("Passages per answer"), N_("How many passages an answer rests on at most."), 1, 10, 5),
         number(
@@ -261,24 +266,18 @@ def _of_documentation() -> tuple[SettingDefinition, ...]:
             "bool",
             default=False,
         ),
-        SettingDefinition(
+        choice(
             QUERY_TEXT,
-            DOCUMENTATION,
             N_("Text of kept questions"),
             N_("raw keeps questions as they were asked, off keeps their figures only."),
-            "choice",
-            default=QUERY_TEXTS[0],
-            choices=lambda: QUERY_TEXTS,
+            QUERY_TEXTS,
         ),
         number(QUERY_DAYS, N_("Keep questions (days)"), N_("Older ones are deleted for good."), 1, 365, 30),
-        SettingDefinition(
+        choice(
             QUERY_STORE,
-            DOCUMENTATION,
             N_("Where questions are kept"),
             N_("After a change to elasticsearch: flask docs create-query-index, or none are kept."),
-            "choice",
-            default=ENGINES[0],
-            choices=lambda: ENGINES,
+            ENGINES,
         ),
     )
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.core.clock import Clock
 from app.core.contracts.vectors import Leave, PassageHit
-from app.core.elasticsearch.client import SLOW
+from app.core.elasticsearch.client import LEG_SHARE, SLOW
 from app.core.errors import Unavailable
 from app.embeddings.indexes.elasticsearch import ElasticsearchPassages, Short
 from app.embeddings.indexes.ports import Lookup, PassageIndex
@@ -19,9 +19,6 @@ LEAST = 0.001
 """Seconds; no request may take 0 for endless."""
 SKIPPED_SECONDS = 60.0
 """An index that has no vectors of the space refuses; it is not asked for them again for so long."""
-
-SHARE = 0.6
-"""What Elasticsearch may take of the leg's time, so that some is left for PostgreSQL; as for words."""
 
 log = structlog.get_logger(__name__)
 
@@ -68,5 +65,5 @@ class ChosenIndex:
         seconds = lookup.seconds()
         if seconds is None:
             return lookup
-        until = self._clock.monotonic() + seconds * SHARE
+        until = self._clock.monotonic() + seconds * LEG_SHARE
         return replace(lookup, leave=Leave(lambda: max(LEAST, until - self._clock.monotonic())))

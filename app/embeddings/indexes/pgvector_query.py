@@ -38,17 +38,6 @@ from app.embeddings.models import Embedding
 SCAN_LIMIT = 1000
 """The largest `hnsw.ef_search`."""
 
-ANY_VECTOR = """
-exists (
-    select from search_documents d
-    cross join lateral (select from embeddings e
-        where e.entity = d.entity and e.record_id = d.record_id and e.locale = d.locale and e.space_id = :space
-        limit 1) v
-    where d.embeddable limit 1)
-"""
-"""Whether a document has a vector in the space. The limit inside keeps this a walk over documents that ends at the
-first hit; a plain semi-join would read all rows of another, retained space first."""
-
 
 def prepare(session: Session, window: int) -> None:
     """Settings of this transaction for scans of a window (`known-bugs.md` 28)."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 
-from app.core.elasticsearch.client import SLOW
+from app.core.elasticsearch.client import LEG_SHARE, SLOW
 from app.core.errors import Unavailable
 from app.search.engines.elasticsearch import ElasticsearchEngine, RawTerms
 from app.search.engines.ports import KeywordLeg, Scope, SearchEngine
@@ -18,8 +18,6 @@ from app.search.matching import ParsedQuery
 
 DEGRADED = "engine_unavailable"
 TIMEOUT = "engine_timeout"
-SHARE = 0.6
-"""What the chosen engine may take of the word leg's time."""
 NONSENSE = (LookupError, TypeError, ValueError, AttributeError)
 """What reading an answer of another shape raises: as good as none."""
 
@@ -51,14 +49,14 @@ class ChosenEngine(SnapshotInPostgres):
         """
         if not self._is_chosen(session):
             return self._postgres.keyword(session, query, scope, locale, window, seconds)
-        share = None if seconds is None else seconds * SHARE
+        share = None if seconds is None else seconds * LEG_SHARE
         try:
             return self._elasticsearch.keyword(session, query, scope, locale, window, share)
         except (Unavailable, *NONSENSE) as error:
             late = isinstance(error, Unavailable) and error.values.get("kind") == SLOW
             if not isinstance(error, Unavailable):
                 log.warning("search.engine_unreadable", error=type(error).__name__)
-            rest = None if seconds is None else seconds * (1 - SHARE)
+            rest = None if seconds is None else seconds * (1 - LEG_SHARE)
             leg = self._postgres.keyword(session, query, scope, locale, window, rest)
             return replace(leg, degraded=TIMEOUT if late else DEGRADED)
 
