@@ -11,13 +11,14 @@ from app.core.contracts.conditions import Filter
 from app.core.contracts.vectors import Guard, Leave, PassageHit, QueryVector, ServingChanged, Unavailability
 from app.core.documents.text import clean_text
 from app.core.errors import Conflict, Unavailable
+from app.core.recent import Recent
 from app.core.unit import Units
 from app.embeddings import serving_store, store
 from app.embeddings.client import ModelServers
 from app.embeddings.indexes.pgvector_nearest import PgvectorIndex
 from app.embeddings.indexes.ports import Lookup, PassageIndex, Rows, Target
 from app.embeddings.profiles import Profile
-from app.embeddings.questions import Asked, QuestionVectors, Recent, asked
+from app.embeddings.questions import Asked, QuestionVectors, asked
 from app.embeddings.serving_store import Guarded
 
 FILTERS_KEPT = 1024

@@ -8,43 +8,13 @@ is logged or stored.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
+from app.core.recent import Recent
 from app.embeddings.profiles import Profile
 
 KEPT = 1024
-
-Key = TypeVar("Key")
-Kept = TypeVar("Kept")
-
-
-class Recent(Generic[Key, Kept]):
-    """At most ``size`` things, those that were used last. Safe for threads."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[Key, Kept] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def get(self, key: Key) -> Kept | None:
-        """The thing, which counts as used now; None where there is none."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
-
-    def put(self, key: Key, kept: Kept) -> None:
-        """Keep it, and forget what was not used for longest."""
-        with self._lock:
-            self._kept[key] = kept
-            while len(self._kept) > self._size:
-                self._kept.popitem(last=False)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.embeddings.profiles import Profile
 
-GUARDED = """
+GUARDED = text("""
 select s.space_id, s.epoch, s.model_key, s.suspended_reason, s.dimensions = v.dimensions, v.declaration, exists (
     select from search_documents d
     cross join lateral (select from embeddings e
@@ -19,10 +19,10 @@ select s.space_id, s.epoch, s.model_key, s.suspended_reason, s.dimensions = v.di
         limit 1) e
     where d.embeddable limit 1)
 from serving s join vector_spaces v on v.id = s.space_id
-"""
+""")
 """The limit inside keeps the last column a walk over documents that ends at the first hit; a plain semi-join would read
 all rows of another, retained space first."""
-CURRENT = "select space_id, epoch, suspended_reason, dimensions, similarity from serving"
+CURRENT = text("select space_id, epoch, suspended_reason, dimensions, similarity from serving")
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class Current:
 
 def guarded(session: Session) -> Guarded | None:
     """None before the first model was set up."""
-    row = session.execute(text(GUARDED)).one_or_none()
+    row = session.execute(GUARDED).one_or_none()
     return None if row is None else Guarded(*row)
 
 
 def current(session: Session) -> Current | None:
     """None before the first model was set up."""
-    row = session.execute(text(CURRENT)).one_or_none()
+    row = session.execute(CURRENT).one_or_none()
     return None if row is None else Current(*row)

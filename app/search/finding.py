@@ -266,8 +266,8 @@ def _weight(words: float, vector: float, known: float) -> float:
 
 
 def _scored_words(hits: Sequence[KeywordHit]) -> list[Scored]:
-    return [Scored(hit.key, hit.score, hit.named) for hit in hits]
+    return [Scored(hit[:2], hit.score, hit.named) for hit in hits]
 
 
 def _scored_passages(passages: Sequence[PassageHit]) -> list[Scored]:
-    return [Scored((hit.entity, hit.record_id), hit.similarity) for hit in passages]
+    return [Scored(hit[:2], hit.similarity) for hit in passages]

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from app.core.contracts.planning import Plan
 from app.core.fusion import DIGITS, min_max, word_share
 from app.search.engines.ports import Key
 
 
-@dataclass(frozen=True)
-class Scored:
+class Scored(NamedTuple):
     """A record in one leg. ``first``: it has one of the question's identifiers and comes before all that have none."""
 
     key: Key
@@ -24,8 +24,7 @@ class Scored:
     first: bool = False
 
 
-@dataclass(frozen=True)
-class Fused:
+class Fused(NamedTuple):
     """A record with its place (1-based) in each leg, None where the leg has not got it. ``score`` is in [0, 1], and
     above it only where a plan adds for ranks or agreement.
 
@@ -52,10 +51,11 @@ class Extras:
     rrf_weight: float = 0.0
     agreement_boost: float = 0.0
 
+    def __bool__(self) -> bool:
+        return bool(self.rrf_weight or self.agreement_boost)
+
     def of(self, ranks: Sequence[int | None]) -> float:
         """For a record with these ranks in the legs that ran, None where a leg has not got it."""
-        if not (self.rrf_weight or self.agreement_boost):
-            return 0.0
         found = [rank for rank in ranks if rank is not None]
         agreed = self.agreement_boost if len(found) > 1 else 0.0
         return self.rrf_weight * sum(1 / (self.rrf_k + rank) for rank in found) + agreed
@@ -73,18 +73,29 @@ def fuse(
     ``word_weight`` in [0, 1] is the word leg's share. A leg without hits leaves the whole weight to the other, and a
     leg whose scores are all equal says 1 for each of its hits (`seed-facts.md` 8).
     """
-    extra = extra or Extras()
     share = word_share(words, vectors, word_weight)
     word_scores, vector_scores = _scores(words), _scores(vectors)
     word_ranks, vector_ranks = _ranks(words), _ranks(vectors)
     first = {scored.key for scored in words if scored.first}
-    fused = []
+    order, rest = [], 1 - share
     for key in word_scores | vector_scores:
-        word, near = word_scores.get(key), vector_scores.get(key)
-        ranks = word_ranks.get(key), vector_ranks.get(key)
-        score = share * (word or 0.0) + (1 - share) * (near or 0.0) + extra.of(ranks)
-        fused.append(Fused(key, round(score, DIGITS), *ranks, key in first, word, near))
-    return sorted(fused, key=lambda one: (not one.first, -one.score, one.key))
+        score = share * word_scores.get(key, 0.0) + rest * vector_scores.get(key, 0.0)
+        if extra:
+            score += extra.of((word_ranks.get(key), vector_ranks.get(key)))
+        order.append((key not in first, -round(score, DIGITS), key))
+    order.sort()
+    return [
+        Fused(
+            key,
+            -behind,
+            word_ranks.get(key),
+            vector_ranks.get(key),
+            not later,
+            word_scores.get(key),
+            vector_scores.get(key),
+        )
+        for later, behind, key in order
+    ]
 
 
 def _scores(leg: Sequence[Scored]) -> dict[Key, float]:

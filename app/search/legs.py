@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,7 +107,8 @@ class Legs:
             adopt_snapshot(inner, snapshot, budget.left(LEGS_UNTIL))
             return vector.search.nearest(inner, vector.query, scope, locale, window, leave)
 
-        leg = beside(lambda: self._run(nearest, budget, leave))
+        leg: Future[VectorLeg] = Future()
+        beside(lambda: self._run(nearest, budget, leave, leg))
 
         def wait() -> VectorLeg:
             try:
@@ -116,22 +118,27 @@ class Legs:
 
         return wait
 
-    def _run(self, nearest: Callable[[Any], Sequence[PassageHit]], budget: Budget, leave: Leave) -> VectorLeg:
+    def _run(
+        self, nearest: Callable[[Any], Sequence[PassageHit]], budget: Budget, leave: Leave, leg: Future[VectorLeg]
+    ) -> None:
+        """Tell ``leg`` what came of it, as soon as it is known: nobody waits for the end of the transaction."""
         if not self._room.acquire(timeout=budget.left(LEGS_UNTIL)):
-            return VectorLeg(degraded="vector_timeout")
+            leg.set_result(VectorLeg(degraded="vector_timeout"))
+            return
         started = self._clock.monotonic()
         try:
             with self._units("REPEATABLE READ") as unit:
                 passages = tuple(nearest(unit.session))
-        except ServingChanged:
-            raise
+                took = round((self._clock.monotonic() - started) * 1000, 1)
+                leg.set_result(VectorLeg(passages, ran=True, degraded=leave.degraded, took_ms=took))
+        except ServingChanged as error:
+            leg.set_exception(error)
         except Exception as error:  # noqa: BLE001 - whatever becomes of this leg, words answer
             log.warning("search.vector_leg_failed", error=type(error).__name__)
-            return VectorLeg(degraded="vector_timeout" if _was_late(error) else "vector_failed")
+            if not leg.done():
+                leg.set_result(VectorLeg(degraded="vector_timeout" if _was_late(error) else "vector_failed"))
         finally:
             self._room.release()
-        took = round((self._clock.monotonic() - started) * 1000, 1)
-        return VectorLeg(passages, ran=True, degraded=leave.degraded, took_ms=took)
 
 
 def _was_late(error: Exception) -> bool:

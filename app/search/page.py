@@ -15,7 +15,7 @@ from app.search.engines.ports import FoundDocument, Key, KeywordLeg, Scope, Sear
 from app.search.fusion import Fused
 from app.search.matching import ParsedQuery
 from app.search.snippets import LENGTH, folded, likely_words, marked_pieces, snippet
-from app.search.store import Facts, facts
+from app.search.store import Facts, Records
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,10 @@ class _Shown:
 class Pages:
     """Builds the hits of a page in the search's own snapshot."""
 
-    def __init__(self, engine: SearchEngine, registry: Registry) -> None:
+    def __init__(self, engine: SearchEngine, registry: Registry, records: Records) -> None:
         self._engine = engine
         self._registry = registry
+        self._records = records
 
     def hits(
         self, session: Any, ranked: Sequence[Fused], found: Found, locale: str | None, scores: bool
@@ -71,7 +72,7 @@ class Pages:
         for name in dict.fromkeys(entity for entity, _ in keys):
             ids = [record for entity, record in keys if entity == name]
             tree, readable = found.scope.get(name), found.readable.get(name, frozenset())
-            rows = facts(session, self._registry.get(name), ids, tree, readable)
+            rows = self._records.facts(session, self._registry.get(name), ids, tree, readable)
             known.update({(name, record): row for record, row in rows.items()})
         return known
 

@@ -17,7 +17,12 @@ ENOUGH = 5
 
 
 def unmeasured(ran: Ran, most: int = TOP) -> list[KeywordHit]:
-    """Those of the first ``most`` that have words of the question, and of which nobody said yet how many."""
+    """Those of the first ``most`` that have words of the question, and of which nobody said yet how many.
+
+    None when one of them has all of the question, and stays among the first: no other can have more.
+    """
+    if most == TOP and coverage(ran) == 1.0:
+        return []
     best = {one.key for one in ran.fused[:most]}
     return [hit for hit in ran.words.hits if hit.key in best and hit.coverage is None and hit.key not in ran.covered]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from app.core.errors import Unavailable
 from app.core.fusion import DIGITS
@@ -47,7 +46,7 @@ def reranked(fused: Sequence[Fused], texts: Sequence[str], scores: Sequence[floa
     share = min(max(blend, 0.0), 1.0)
     highest = max(one.score for one in fused[: len(texts)]) or 1.0
     blended = [
-        replace(one, score=round(one.score * (1 - share) + score * highest * share, DIGITS))
+        one._replace(score=round(one.score * (1 - share) + score * highest * share, DIGITS))
         for one, score in zip(fused, scores, strict=False)
     ]
     return sorted([*blended, *fused[len(texts) :]], key=lambda one: (not one.first, -one.score, one.key))

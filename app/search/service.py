@@ -30,7 +30,7 @@ from app.search.page import Found, Pages
 from app.search.reasons import Notes
 from app.search.spelling import respelt
 from app.search.stopwatch import Stopwatch
-from app.search.store import facts
+from app.search.store import Records
 from app.search.work import Defaults, Reach, Work, facet_fields, relaxations
 
 
@@ -50,7 +50,8 @@ class Search:
         self._engine = engine
         self._resolver = resolver
         self._clock = clock
-        self._pages = Pages(engine, registry)
+        self._records = Records()
+        self._pages = Pages(engine, registry, self._records)
         self._finder = Finder(units, engine, resolver, clock, defaults)
 
     def entities(self, actor: Actor) -> tuple[str, ...]:
@@ -164,7 +165,7 @@ class Search:
         )
 
     def _hits(self, session: Any, work: Work, ran: Ran, shown: Sequence[Fused]) -> tuple[SearchHit, ...]:
-        by_key = {(hit.entity, hit.record_id): hit for hit in ran.leg.passages}
+        by_key = {hit[:2]: hit for hit in ran.leg.passages}
         found = Found(ran.query, ran.scope, ran.words, by_key, work.reach.readable)
         hits = self._pages.hits(session, shown, found, ran.locale, work.reach.scores)
         if not (work.request.explain and work.reach.scores):
@@ -214,7 +215,7 @@ class Search:
 
     def _why(self, session: Any, found: Outcome, key: Key, tree: Filter | None) -> Why:
         entity, record_id = key
-        row = facts(session, self._registry.get(entity), [record_id], tree).get(record_id)
+        row = self._records.facts(session, self._registry.get(entity), [record_id], tree).get(record_id)
         if row is None or row.deleted:
             raise NotFound("record.not_found")
         ran, strategy = found.ran, found.work.strategy
@@ -245,7 +246,7 @@ class Search:
         entity, record_id = key
         if entity not in ran.scope:
             return True
-        return record_id in facts(session, self._registry.get(entity), [record_id], ran.scope[entity])
+        return record_id in self._records.facts(session, self._registry.get(entity), [record_id], ran.scope[entity])
 
 
 def texts_of(entity: Entity) -> frozenset[str]:

@@ -6,13 +6,18 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ARRAY, BigInteger, any_, bindparam, inspect, literal, select, text
+from sqlalchemy import ARRAY, BigInteger, Select, any_, bindparam, inspect, literal, select, text
 from sqlalchemy.orm import Session
 
 from app.core.access.policy import predicate
 from app.core.contracts.conditions import Filter
+from app.core.recent import Recent
 from app.core.registry import Entity
+
+EXPORT = text("select pg_export_snapshot()")
+STATEMENTS = 256
 
 
 @dataclass(frozen=True)
@@ -25,25 +30,53 @@ class Facts:
     deleted: bool = False
 
 
-def facts(
-    session: Session, entity: Entity, ids: Sequence[int], tree: Filter | None = None, readable: Collection[str] = ()
-) -> dict[int, Facts]:
-    """Facts by id, of the records that are there and pass ``tree``; only ``readable`` fields are told."""
+TOLD = ("status", "source", "updated_at")
+
+
+class Records:
+    """Reads :class:`Facts`; statements are kept, since to put one together takes longer than to run it."""
+
+    def __init__(self) -> None:
+        self._kept: Recent[object, Select[Any]] = Recent(STATEMENTS)
+
+    def facts(
+        self,
+        session: Session,
+        entity: Entity,
+        ids: Sequence[int],
+        tree: Filter | None = None,
+        readable: Collection[str] = (),
+    ) -> dict[int, Facts]:
+        """Facts by id, of the records that are there and pass ``tree``; only ``readable`` fields are told."""
+        statement = self._statement(entity, tree, tuple(name for name in TOLD if name in readable))
+        return {row[0]: Facts(*row[1:]) for row in session.execute(statement, {"ids": list(ids)}).all()}
+
+    def _statement(self, entity: Entity, tree: Filter | None, told: tuple[str, ...]) -> Select[Any]:
+        key = (entity.name, tree, told)
+        try:
+            known = self._kept.get(key)
+        except TypeError:  # a value of the tree is a list: nothing to keep it by
+            return _facts(entity, tree, told)
+        if known is None:
+            known = _facts(entity, tree, told)
+            self._kept.put(key, known)
+        return known
+
+
+def _facts(entity: Entity, tree: Filter | None, told: Collection[str]) -> Select[Any]:
     columns = inspect(entity.model).columns
-    told = {name: columns[name] for name in ("status", "source", "updated_at") if name in columns and name in readable}
-    asked = [told.get(name, literal(None)) for name in ("status", "source", "updated_at")]
+    asked = [columns[name] if name in columns and name in told else literal(None) for name in TOLD]
     asked.append(columns["deleted_at"].is_not(None) if "deleted_at" in columns else literal(False))
-    statement = select(columns["id"], *asked).where(
+    return select(columns["id"], *asked).where(
         columns["id"] == any_(bindparam("ids", type_=ARRAY(BigInteger))),
         predicate(entity, tree),
         *(columns[name] == value for name, value in entity.visible.items()),
     )
-    return {row[0]: Facts(*row[1:]) for row in session.execute(statement, {"ids": list(ids)})}
 
 
 def export_snapshot(session: Session) -> str:
     """The name under which another transaction can see what this one sees, for as long as this one is open."""
-    return str(session.scalar(text("select pg_export_snapshot()")))
+    return str(session.scalar(EXPORT))
 
 
 def adopt_snapshot(session: Session, name: str, seconds: float) -> None:

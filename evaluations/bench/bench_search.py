@@ -148,15 +148,17 @@ def alone(parts: Field, share: str, connections: Sequence[psycopg.Connection[Any
             with _as(mode, mute):
                 calls[mode](asking)  # what is timed later knows the words, too
                 statements[mode, at] = recorded(parts.parts, calls[mode], asking)
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
         for times in found.values():
             times.rounds.append([])
         for at, asking in enumerate(parts.questions[:count]):
             for mode in MODES:
+                ours = partial(calls[mode], asking)
+                raw = partial(by_hand, connections, statements[mode, at])
                 with _as(mode, mute):
-                    by_us = timed(partial(calls[mode], asking))
-                found[mode].rounds[-1].append(by_us)
-                found[f"{mode}_raw"].rounds[-1].append(timed(partial(by_hand, connections, statements[mode, at])))
+                    # Whoever comes second finds the rows in the processor's caches.
+                    for name, work in ((mode, ours), (f"{mode}_raw", raw))[:: 1 if (number + at) % 2 else -1]:
+                        found[name].rounds[-1].append(timed(work))
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from app.core.contracts.conditions import Filter
 
@@ -37,8 +37,7 @@ class QueryVector:
     model: str | None = None
 
 
-@dataclass(frozen=True)
-class PassageHit:
+class PassageHit(NamedTuple):
     """The best passage of one record. ``similarity`` is the cosine in [-1, 1]; ``start``/``end`` are offsets into the
     document's ``title + blank line + body``; ``current`` is false while the text has changed since it was embedded."""
 

@@ -6,14 +6,14 @@ is kept under everything that it depends on, so two people with the same rules s
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 from sqlalchemy import Connection, Select
 from sqlalchemy.orm import Session
+
+from app.core.recent import Recent
 
 KEPT = 1_000
 """Statements that a process keeps; the least recently used go first."""
@@ -38,9 +38,7 @@ class Statements:
     """Keeps prepared statements by what they depend on. Threads share it."""
 
     def __init__(self, kept: int = KEPT) -> None:
-        self.kept = kept
-        self._found: OrderedDict[Hashable, Prepared] = OrderedDict()
-        self._lock = Lock()
+        self._found: Recent[Hashable, Prepared] = Recent(kept)
 
     def get(self, connection: Connection, key: Hashable, build: Callable[[], Select[Any]]) -> Prepared:
         """The statement of ``key``, built when it is not there. A key with a value that can't be hashed is not kept."""
@@ -48,17 +46,11 @@ class Statements:
             hash(key)
         except TypeError:
             return _prepare(connection, build())
-        with self._lock:
-            found = self._found.get(key)
-            if found is not None:
-                self._found.move_to_end(key)
-                return found
-        made = _prepare(connection, build())
-        with self._lock:
-            self._found[key] = made
-            if len(self._found) > self.kept:
-                self._found.popitem(last=False)
-        return made
+        found = self._found.get(key)
+        if found is None:
+            found = _prepare(connection, build())
+            self._found.put(key, found)
+        return found
 
 
 STATEMENTS = Statements()

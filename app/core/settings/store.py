@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select, text
+from sqlalchemy import ARRAY, Text, any_, bindparam, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from app.core.access.models import User
 from app.core.settings.models import Setting
+
+STORED = select(Setting.name, Setting.value).where(Setting.name == any_(bindparam("names", type_=ARRAY(Text))))
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Change:
 
 def stored(session: Session, names: Collection[str]) -> Mapping[str, Any]:
     """The stored values among ``names``; a name that holds its default is missing."""
-    rows = session.execute(select(Setting.name, Setting.value).where(Setting.name.in_(names)))
+    rows = session.execute(STORED, {"names": list(names)})
     return {row.name: row.value for row in rows}
 
 

@@ -12,11 +12,14 @@ from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
 from app.core.contracts.vectors import PassageHit
+from app.core.recent import Recent
 from app.embeddings.indexes import pgvector_query
 from app.embeddings.indexes.ports import Lookup, Target
 
 MOST = 16
 """A record of many passages fills a window of them: at most so many times the window is asked for, then all is read."""
+NARROW = 1024
+"""Filters of which it is remembered that few rows pass."""
 SPARE = 1.1
 """What is asked for beyond the share of passages to records that was met before."""
 
@@ -24,19 +27,27 @@ SPARE = 1.1
 class PgvectorIndex:
     """The :class:`~app.embeddings.indexes.ports.PassageIndex` of PostgreSQL.
 
-    It remembers, by space, how many passages it took lately to see a window of records, and asks for so many at once.
-    That changes how often it asks and nothing of what is found: a longer scan begins with what the shorter one has.
+    It remembers, by space, how many passages it took lately to see a window of records, and asks for so many at once;
+    and which filters left the index short, to read their rows whole at once while they are no more than a window.
+    That changes how often it asks and nothing of what is found: a longer scan begins with what the shorter one has, and
+    the index is the one that may miss something.
     """
 
     def __init__(self) -> None:
         self._taken: dict[int, float] = {}
+        self._narrow: Recent[tuple[int, str, str | None, int], ColumnElement[bool]] = Recent(NARROW)
 
     def nearest(self, session: Session, lookup: Lookup) -> list[PassageHit]:
         """See :meth:`app.embeddings.indexes.ports.PassageIndex.nearest`."""
         space = lookup.target.space_id
-        search = _Nearest(session, lookup, self._taken.get(space, 1.0))
+        keys = {entity: (space, entity, lookup.locale, id(rows.condition)) for entity, rows in lookup.scope.items()}
+        narrow = {entity for entity, key in keys.items() if self._narrow.pop(key) is not None}
+        search = _Nearest(session, lookup, self._taken.get(space, 1.0), narrow)
         found = search.records()
         self._taken[space] = search.taken
+        for entity in search.narrow:  # again, since a scan that takes too long leaves nothing behind
+            condition = lookup.scope[entity].condition
+            self._narrow.put(keys[entity], condition)  # held, so that no other has the same id
         return found
 
 
@@ -44,23 +55,27 @@ class _Nearest:
     """One search for records: from the index first, and read whole where that comes back short.
 
     With 1 % visible rows the index returned 171 of 200, and none when they lie far away (`search-measured.md` 4).
-    ``taken``: passages for each record of a window, at least 1; forgotten slowly.
+    ``taken``: passages for each record of a window, at least 1; forgotten slowly. ``narrow``: entities of which no more
+    than a window is in scope.
     """
 
-    def __init__(self, session: Session, lookup: Lookup, taken: float) -> None:
+    def __init__(self, session: Session, lookup: Lookup, taken: float, narrow: AbstractSet[str]) -> None:
         self._session = session
         self._lookup = lookup
         self._window = lookup.window
         self.taken = taken
+        self.narrow = narrow
 
     def records(self) -> list[PassageHit]:
         """The best passage of each of the best records."""
-        pgvector_query.prepare(self._session, self._window)
-        short = {entity: rows.condition for entity, rows in self._lookup.scope.items()}
+        everything = {entity: rows.condition for entity, rows in self._lookup.scope.items()}
+        short = {entity: condition for entity, condition in everything.items() if entity not in self.narrow}
+        whole = set(self.narrow)
         rows: list[Any] = []
         most = self._window * MOST
         limit = min(most, ceil(self._window * self.taken))
         self.taken = max(1.0, self.taken * 0.98)
+        pgvector_query.prepare(self._session, limit)
         while short:
             found = self._passages(short, limit)
             rows_of, records_of = _counted(found)
@@ -72,8 +87,11 @@ class _Nearest:
             if not full or limit == most:
                 break
             limit = min(most, max(ceil(SPARE * limit * self._window / min(full)), limit * 5 // 4))
-        if short:
-            rows += self._exact(short)
+        whole |= set(short)
+        if whole:
+            rows += self._exact({entity: everything[entity] for entity in whole})
+        _, records_of = _counted(rows)
+        self.narrow = {entity for entity in whole if records_of[entity] < self._window}
         return self._grouped(rows)
 
     def _learn(self, found: Sequence[Any], done: AbstractSet[str]) -> None:

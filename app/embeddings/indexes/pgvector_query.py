@@ -6,9 +6,8 @@ used (`postgres.md`: 20 ms instead of 0.5). One arm per entity, for the same rea
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from pgvector.sqlalchemy import Vector
@@ -31,6 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session, aliased
 
 from app.core.documents.models import SearchDocument
+from app.core.recent import Recent
 from app.embeddings.indexes.pgvector import operator
 from app.embeddings.indexes.ports import Target
 from app.embeddings.models import Embedding
@@ -60,42 +60,38 @@ def passages(
     Rows have entity, record_id, locale, start, end, current and distance, nearest first, ties by entity, id, locale
     and passage. ``exact`` reads every vector in scope instead of the index.
     """
-    statement = _STATEMENTS.get(target, scope, locale is not None, exact)
+    statement = _kept(target, scope, locale is not None, exact)
     bound = {"asked": written(vector), "place": locale, "most": limit}
-    return session.execute(statement, {name: value for name, value in bound.items() if value is not None}).all()
+    values = {name: value for name, value in bound.items() if value is not None}
+    return session.connection().execute(statement, values).all()
 
 
 def written(vector: Sequence[float]) -> str:
-    """As pgvector reads it: a list of numbers would become an array first, number by number."""
-    return f"[{','.join(map(str, vector))}]"
+    """As pgvector reads it: a list of numbers would become an array first, number by number.
+
+    Nine digits tell all numbers of single precision apart, and no others are stored. A search asks more than once, and
+    so does who turns a page.
+    """
+    return _written(tuple(vector))
 
 
-class _Statements:
-    """Statements by where they look. To put one together takes longer than to run it; the vector, the locale and the
-    limit are bound to it. A statement holds its conditions, so that no other can have the same ``id`` meanwhile."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._lock = threading.Lock()
-        self._made: OrderedDict[object, tuple[Select[Any], Mapping[str, ColumnElement[bool]]]] = OrderedDict()
-
-    def get(
-        self, target: Target, scope: Mapping[str, ColumnElement[bool]], localised: bool, exact: bool
-    ) -> Select[Any]:
-        key = (target, localised, exact, tuple((entity, id(condition)) for entity, condition in scope.items()))
-        with self._lock:
-            if key in self._made:
-                self._made.move_to_end(key)
-                return self._made[key][0]
-        statement = _statement(target, scope, localised, exact)
-        with self._lock:
-            self._made[key] = (statement, dict(scope))
-            while len(self._made) > self._size:
-                self._made.popitem(last=False)
-        return statement
+@lru_cache(maxsize=256)
+def _written(vector: tuple[float, ...]) -> str:
+    return f"[{','.join([f'{number:.9g}' for number in vector])}]"
 
 
-_STATEMENTS = _Statements(256)
+_STATEMENTS: Recent[object, tuple[Select[Any], Mapping[str, ColumnElement[bool]]]] = Recent(256)
+"""Statements by where they look. To put one together takes longer than to run it; the vector, the locale and the limit
+are bound to it. Its conditions are held with it, so that no other can have the same ``id`` meanwhile."""
+
+
+def _kept(target: Target, scope: Mapping[str, ColumnElement[bool]], localised: bool, exact: bool) -> Select[Any]:
+    key = (target, localised, exact, tuple((entity, id(condition)) for entity, condition in scope.items()))
+    known = _STATEMENTS.get(key)
+    if known is None:
+        known = (_statement(target, scope, localised, exact), dict(scope))
+        _STATEMENTS.put(key, known)
+    return known[0]
 
 
 def _statement(target: Target, scope: Mapping[str, ColumnElement[bool]], localised: bool, exact: bool) -> Select[Any]:

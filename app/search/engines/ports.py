@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from app.core.contracts.conditions import Filter
 from app.core.contracts.documents import WordColumns
@@ -30,8 +30,7 @@ class TooSlow(LegFailed):
     """A leg took longer than it may."""
 
 
-@dataclass(frozen=True)
-class KeywordHit:
+class KeywordHit(NamedTuple):
     """A record that has words of the question. ``locale`` is where it matches best; scores of one leg compare.
 
     ``named``: one of the question's identifiers stands in it; such hits come before all others. ``coverage`` in [0, 1]
@@ -86,8 +85,7 @@ class Facet:
     values: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True)
-class FoundDocument:
+class FoundDocument(NamedTuple):
     """A searchable text as it stands in the engine's snapshot."""
 
     entity: str

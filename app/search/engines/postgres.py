@@ -7,25 +7,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, func, select, text, true, tuple_
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Select,
+    and_,
+    any_,
+    bindparam,
+    exists,
+    false,
+    func,
+    or_,
+    select,
+    true,
+    tuple_,
+)
 from sqlalchemy.orm import Session, aliased
 
 from app.core.clock import Clock
 from app.core.contracts.documents import WordColumns
 from app.core.documents.models import SearchDocument
-from app.search.engines.kept import Kept
+from app.core.recent import Recent
 from app.search.engines.ports import TOTAL_LIMIT, Facet, FoundDocument, Key, KeywordHit, KeywordLeg, Scope
 from app.search.engines.postgres_coverage import shares
 from app.search.engines.postgres_demands import satisfied
 from app.search.engines.postgres_facets import facets
 from app.search.engines.postgres_limit import limited, paced
-from app.search.engines.postgres_matched import Asked, Best, keys
+from app.search.engines.postgres_matched import Asked, best, keys
 from app.search.engines.postgres_spelling import corrections
 from app.search.engines.postgres_suggestions import suggestions
-from app.search.engines.postgres_words import Counts, Lexemes, quoted
+from app.search.engines.postgres_words import Counts, Lexemes
 from app.search.engines.ranking import (
     LocaleTerms,
     Statistics,
@@ -40,18 +54,12 @@ from app.search.engines.ranking import (
     typed,
     weights_of,
 )
-from app.search.engines.schema import PostgresWords, RowFilters, configuration
+from app.search.engines.schema import PostgresWords, RowFilters
+from app.search.engines.statements import statement_of
 from app.search.matching import ParsedQuery
 
 SCOPES = 1024
 ASKED = "search.asked"
-MATCHING = text("""
-select w.code, w.word
-from unnest(cast(:codes as text[]), cast(:configurations as text[]), cast(:queries as text[]))
-    as l (code, configuration, query)
-join unnest(cast(:places as text[]), cast(:words as text[])) as w (code, word) on w.code = l.code
-where to_tsvector(cast(l.configuration as regconfig), w.word) @@ cast(l.query as tsquery)
-""")
 COVERED = 5
 """So many of the best hits say how much of the question they have (`search-measured.md` 6)."""
 
@@ -65,9 +73,7 @@ class PostgresEngine:
         self._counts = Counts(clock)
         self._lexemes = Lexemes()
         self._words = PostgresWords()
-        self._best = Best()
-        self._filters_kept: Kept[object, ColumnElement[bool]] = Kept(SCOPES)
-        self._documents: Kept[int, tuple[Select[str, int, str, str, str], ColumnElement[bool]]] = Kept(SCOPES)
+        self._filters_kept: Recent[object, ColumnElement[bool]] = Recent(SCOPES)
 
     @property
     def words(self) -> WordColumns:
@@ -98,7 +104,7 @@ class PostgresEngine:
         hits = ranked(rows)
         shared = shares(session, asked, hits[:COVERED], statistics)
         return KeywordLeg(
-            hits=[*(replace(hit, coverage=share) for hit, share in zip(hits, shared, strict=False)), *hits[COVERED:]],
+            hits=[*(hit._replace(coverage=share) for hit, share in zip(hits, shared, strict=False)), *hits[COVERED:]],
             total=min(total, TOTAL_LIMIT),
             capped=total > TOTAL_LIMIT,
             known_idf_mass=known_idf_mass(typed(terms, query.typed), query.identifiers, statistics),
@@ -143,11 +149,11 @@ class PostgresEngine:
         reaches tells which words a text must have to come before it; mostly they have been looked at already.
         """
         if not is_wide(asked.weights, statistics):
-            rows = self._best.rows(session, asked, conditions, asked.everything, window, counted=True)
+            rows = best(session, asked, conditions, asked.everything, window, counted=True)
             return rows, rows[0].total if rows else 0
         chosen = rarest(asked.weights, statistics)
         while True:
-            rows = self._best.rows(session, asked, conditions, chosen, window, counted=False)
+            rows = best(session, asked, conditions, chosen, window, counted=False)
             needed = necessary(asked.weights, least(rows, window))
             if all(needed[code] <= chosen[code] for code in chosen):
                 break
@@ -169,14 +175,14 @@ class PostgresEngine:
 
     def suggestions(self, session: Session, prefix: str, scope: Scope, locale: str | None, limit: int) -> Sequence[str]:
         """See :meth:`app.search.engines.ports.SearchEngine.suggestions`."""
-        return suggestions(session, prefix, list(scope), self._filters.scope(scope), locale, limit)
+        return suggestions(session, prefix, list(scope), self._conditions(scope, None), locale, limit)
 
     def corrections(
         self, session: Session, words: Sequence[str], scope: Scope, seconds: float | None = None
     ) -> Mapping[str, str]:
         """See :meth:`app.search.engines.ports.SearchEngine.corrections`."""
         with paced(session, seconds, self._clock):
-            return corrections(session, words, list(scope), self._filters.scope(scope))
+            return corrections(session, words, list(scope), self._conditions(scope, None))
 
     def satisfying(self, session: Session, query: ParsedQuery, keys: Sequence[Key]) -> AbstractSet[Key]:
         """See :meth:`app.search.engines.ports.SearchEngine.satisfying`."""
@@ -188,30 +194,23 @@ class PostgresEngine:
 
     def documents(self, session: Session, keys: Sequence[Key], scope: Scope) -> Sequence[FoundDocument]:
         """See :meth:`app.search.engines.ports.SearchEngine.documents`."""
-        conditions = self._conditions(scope, None)
-        statement, _ = self._documents.get(id(conditions)) or (_documents(conditions), None)
-        self._documents.put(id(conditions), (statement, conditions))  # held, so that no other has the same id
-        return [FoundDocument(*row) for row in session.execute(statement, {"keys": list(keys)})]
+        conditions, entities = self._conditions(scope, None), tuple(scope)
+        wanted: dict[str, list[int]] = {f"records_{at}": [] for at in range(len(entities))}
+        for entity, record in keys:
+            if entity in scope:
+                wanted[f"records_{entities.index(entity)}"].append(record)
+        statement = statement_of(conditions, _documents, entities)
+        return [FoundDocument(*row) for row in session.connection().execute(statement, wanted).all()]
 
     def matching(
         self, session: Session, words: Mapping[str, AbstractSet[str]], lexemes: Mapping[str, Sequence[str]]
     ) -> Mapping[str, AbstractSet[str]]:
         """See :meth:`app.search.engines.ports.SearchEngine.matching`."""
-        codes = [code for code, asked in words.items() if asked and lexemes.get(code)]
-        found: dict[str, set[str]] = {code: set() for code in codes}
-        pairs = [(code, word) for code in codes for word in sorted(words[code])]
-        if not pairs:
-            return found
-        values = {
-            "codes": codes,
-            "configurations": [configuration(code) for code in codes],
-            "queries": [" | ".join(map(quoted, lexemes[code])) for code in codes],
-            "places": [code for code, _ in pairs],
-            "words": [word for _, word in pairs],
+        return {
+            code: self._lexemes.matching(session, code, asked, lexemes[code])
+            for code, asked in words.items()
+            if asked and lexemes.get(code)
         }
-        for code, word in session.execute(MATCHING, values):
-            found[code].add(word)
-        return found
 
     def _titles(
         self, session: Session, query: ParsedQuery, scope: Scope, locale: str | None, window: int
@@ -259,13 +258,16 @@ class PostgresEngine:
             return facets(session, found, self._filters.registry, fields)
 
 
-def _documents(conditions: ColumnElement[bool]) -> Select[str, int, str, str, str]:
+def _documents(conditions: ColumnElement[bool], entities: Sequence[str]) -> Select[str, int, str, str, str]:
+    """Texts of the records that are bound to one list for each entity: in one of pairs the planner sees no key."""
     one = SearchDocument
-    key = tuple_(one.entity, one.record_id)
-    found = select(one.entity, one.record_id, one.locale, one.title, one.body)
-    return found.where(key.in_(bindparam("keys", expanding=True)), conditions).order_by(
-        one.entity, one.record_id, one.locale
+    lists = (bindparam(f"records_{at}", type_=ARRAY(BigInteger)) for at in range(len(entities)))
+    wanted = (
+        and_(one.entity == entity, one.record_id == any_(records))
+        for entity, records in zip(entities, lists, strict=True)
     )
+    found = select(one.entity, one.record_id, one.locale, one.title, one.body)
+    return found.where(or_(false(), *wanted), conditions).order_by(one.entity, one.record_id, one.locale)
 
 
 def _unknown(query: ParsedQuery, terms: Mapping[str, LocaleTerms], statistics: Statistics) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from unnest(cast(:texts as text[])) with ordinality as t (text, place)
 cross join lateral (select to_tsvector(cast(:configuration as regconfig), t.text) as words offset 0) v
 order by t.place
 """
-SHARES = """
+SHARES = text("""
 select array(select d.words @@ cast(q.query as tsquery)
         from jsonb_array_elements_text(cast(c.queries as jsonb)) with ordinality as q (query, place) order by q.place),
     array(select unnest(d.identifiers) intersect select unnest(cast(:names as text[])))
@@ -34,7 +34,7 @@ from unnest(cast(:entities as text[]), cast(:ids as bigint[]), cast(:locales as 
     with ordinality as c (entity, record_id, locale, queries, place)
 left join search_documents d on (d.entity, d.record_id, d.locale) = (c.entity, c.record_id, c.locale)
 order by c.place
-"""
+""")
 
 
 def shares(session: Session, asked: Asked, hits: Sequence[KeywordHit], statistics: Statistics) -> list[float]:
@@ -52,7 +52,7 @@ def shares(session: Session, asked: Asked, hits: Sequence[KeywordHit], statistic
         "locales": [hit.locale for hit in hits],
         "queries": [json.dumps([" | ".join(map(quoted, one)) for one in forms.get(hit.locale, [])]) for hit in hits],
     }
-    found = session.execute(text(SHARES), values).all()
+    found = session.execute(SHARES, values).all()
     result = []
     for hit, (held, named) in zip(hits, found, strict=True):
         weights = [max(statistics.lexeme_idf(hit.locale, word) for word in one) for one in forms.get(hit.locale, [])]

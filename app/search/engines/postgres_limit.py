@@ -15,6 +15,10 @@ from sqlalchemy.orm import Session
 from app.core.clock import Clock
 from app.search.engines.ports import LegFailed, TooSlow
 
+ALONE = "set local max_parallel_workers_per_gather = 0"
+"""One process for each leg: workers to help it take longer to start than most questions take, and they take the cores
+that the other leg and the next search need."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -29,7 +33,7 @@ def limited(session: Session, seconds: float | None) -> Iterator[None]:
     if seconds is None:
         yield
         return
-    session.execute(text(f"savepoint word_leg; set local statement_timeout = {max(1, round(seconds * 1000))}"))
+    session.execute(text(f"savepoint word_leg; {ALONE}; set local statement_timeout = {_milliseconds(seconds)}"))
     try:
         yield
     except DBAPIError as error:
@@ -43,14 +47,19 @@ def limited(session: Session, seconds: float | None) -> Iterator[None]:
 
 @contextmanager
 def paced(session: Session, seconds: float | None, clock: Clock) -> Iterator[None]:
-    """As :func:`limited`, for many statements: each may take what those before it have left of ``seconds``."""
+    """As :func:`limited`, for many statements: each may take what those before it have left of ``seconds``, or a
+    twentieth of them more."""
     if seconds is None:
         yield
         return
-    until = clock.monotonic() + seconds
+    until, told = clock.monotonic() + seconds, seconds
 
     def shorten(connection: Any, cursor: Any, *_: Any) -> None:
-        cursor.execute(f"set local statement_timeout = {max(1, round((until - clock.monotonic()) * 1000))}")
+        nonlocal told
+        left = until - clock.monotonic()
+        if told - left > seconds / 20:  # most take so little that to say so each time would take as long
+            cursor.execute(f"set local statement_timeout = {_milliseconds(left)}")
+            told = left
 
     with limited(session, seconds):
         connection = session.connection()
@@ -59,3 +68,7 @@ def paced(session: Session, seconds: float | None, clock: Clock) -> Iterator[Non
             yield
         finally:
             event.remove(connection, "before_cursor_execute", shorten)
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(1, round(seconds * 1000))

@@ -35,18 +35,16 @@ from sqlalchemy.orm import Session
 
 from app.core.documents.models import Impacts, SearchDocument
 from app.core.locale import LOCALES
-from app.search.engines.kept import Kept
 from app.search.engines.ports import TOTAL_LIMIT
 from app.search.engines.postgres_demands import covered, demanded
 from app.search.engines.postgres_words import is_beginning, quoted
 from app.search.engines.ranking import ALL_TERMS_FIRST, LocaleTerms, Weights
-from app.search.matching import ParsedQuery
+from app.search.engines.statements import statement_of
+from app.search.matching import ParsedQuery, parse_query
 
 PLACES = 268_435_456
 EVEN = (1.0, 1.0, 1.0, 1.0)
 ROUGHLY = cast(literal(list(EVEN)), ARRAY(Float(24)))
-
-STATEMENTS = 256
 
 Chosen = Mapping[str, Collection[str]]
 """Locale to the lexemes of which a text must have one to be looked at."""
@@ -77,41 +75,34 @@ class Asked:
         return {word: weight for word, weight in (self.weights.get(code) or {}).items() if not is_beginning(word)}
 
 
-class Best:
-    """Statements for the best records, kept by their shape: to put one together takes as long as to run it.
+def best(
+    session: Session,
+    asked: Asked,
+    conditions: ColumnElement[bool],
+    chosen: Chosen,
+    window: int,
+    counted: bool,
+) -> Sequence[Any]:
+    """The best ``window`` records, in their best locale each; ``counted``: each row with the number of all that are
+    looked at, up to one more than is counted.
 
-    Only what hardly any question has (operators, rules that remove hits, identifiers, beginnings) makes one of its own.
+    Only what hardly any question has (operators, rules that remove hits, identifiers, beginnings) makes a statement of
+    its own.
     """
+    codes = tuple(code for code in LOCALES if chosen.get(code) or asked.names)
+    both = tuple(code for code in codes if len(_places(asked.terms.get(code) or {})) == ALL_TERMS_FIRST)
+    if not codes:
+        return []
+    shape = (codes, both, counted)
+    statement = statement_of(conditions, _plain, *shape) if asked.is_plain else _best(asked, conditions, *shape)
+    return session.connection().execute(statement, _values(asked, chosen, codes, both, window)).all()
 
-    def __init__(self) -> None:
-        self._kept: Kept[object, tuple[Select[Any], ColumnElement[bool]]] = Kept(STATEMENTS)
 
-    def rows(
-        self,
-        session: Session,
-        asked: Asked,
-        conditions: ColumnElement[bool],
-        chosen: Chosen,
-        window: int,
-        counted: bool,
-    ) -> Sequence[Any]:
-        """The best ``window`` records, in their best locale each; ``counted``: each row with the number of all that
-        are looked at, up to one more than is counted.
-
-        ``conditions`` are kept with the statement, so that no others can have the same ``id`` meanwhile.
-        """
-        codes = tuple(code for code in LOCALES if chosen.get(code) or asked.names)
-        both = tuple(code for code in codes if len(_places(asked.terms.get(code) or {})) == ALL_TERMS_FIRST)
-        if not codes:
-            return []
-        known = None
-        shape = (id(conditions), codes, both, counted)
-        if asked.is_plain:
-            known = self._kept.get(shape)
-        statement = known[0] if known else _best(asked, conditions, codes, both, counted)
-        if asked.is_plain and not known:
-            self._kept.put(shape, (statement, conditions))
-        return session.execute(statement, _values(asked, chosen, codes, both, window)).all()
+def _plain(
+    conditions: ColumnElement[bool], codes: Collection[str], both: Collection[str], counted: bool
+) -> Select[Any]:
+    """The statement of any question that is nothing but words."""
+    return _best(Asked(parse_query(""), {}, {}, {}), conditions, codes, both, counted)
 
 
 def _values(

@@ -12,35 +12,41 @@ from sqlalchemy.orm import Session
 
 from app.core.clock import Clock
 from app.core.locale import LOCALES
-from app.search.engines.kept import Kept
+from app.core.recent import Recent
 from app.search.engines.ranking import LocaleTerms, Statistics
 from app.search.engines.schema import configuration
 from app.search.matching import ParsedQuery, Term
 
 COUNTS_SECONDS = 60.0
-WORDS_KEPT = 4096
+WORDS_KEPT = 16_384
+"""Words whose lexemes are remembered: those of questions, and those of shown texts that may have to be marked."""
 NEW_WORD = 1_000
 """A word that the statistics lack is new: so many of its documents are counted at most."""
 
-LEXEMES = """
+LEXEMES = text("""
 select l.code, w.place, x.lexeme
 from unnest(cast(:codes as text[]), cast(:configurations as text[])) as l (code, configuration)
 cross join unnest(cast(:words as text[])) with ordinality as w (word, place)
 cross join lateral unnest(tsvector_to_array(to_tsvector(cast(l.configuration as regconfig), w.word))) as x (lexeme)
 order by l.code, w.place, x.lexeme
-"""
-LEXEME_COUNTS = """
-select l.locale, l.lexeme, coalesce(
-    (select sum(s.documents) from word_stems s where s.word = l.lexeme and s.locale = l.locale
-        and s.entity = any(:entities) and s.documents > 0),
-    (select count(*) from (select from search_documents d where d.words @@ cast(l.query as tsquery)
-        and d.locale = l.locale and d.entity = any(:entities) limit cast(:most as bigint)) as sample))
+""")
+LEXEME_COUNTS = text("""
+select l.locale, l.lexeme, case
+    when s.here is not null then s.here
+    when s.elsewhere is not null and cast(:most as bigint) is not null then 0
+    else (select count(*) from (select from search_documents d where d.words @@ cast(l.query as tsquery)
+        and d.locale = l.locale and d.entity = any(:entities) limit cast(:most as bigint)) as sample) end
 from unnest(cast(:locales as text[]), cast(:lexemes as text[]), cast(:queries as text[])) as l (locale, lexeme, query)
+cross join lateral (
+    select sum(s.documents) filter (where s.locale = l.locale) as here, sum(s.documents) as elsewhere
+    from word_stems s where s.word = l.lexeme and s.entity = any(:entities) and s.documents > 0) as s
 union all
 select '', i.word, (select count(*) from search_documents d
     where d.identifiers @> array[i.word] and d.entity = any(:entities))
 from unnest(cast(:identifiers as text[])) as i (word)
-"""
+""")
+"""A lexeme that texts of other locales have is not counted in one whose statistics lack it: all of those texts would be
+read, to find none. A word that is new to a locale weighs there as if no text had it until the next walk."""
 DOCUMENT_COUNTS = "select locale, count(*) from search_documents where entity = any(:entities) group by locale"
 COUNTED = """
 select count(*) from word_walks where entity = any(:entities) and finished_at is not null
@@ -73,7 +79,7 @@ class Counts:
         size = self._size(session, entities)
         pairs = [(code, lexeme) for code, words in terms.items() for lexeme in words]
         counted = session.execute(
-            text(LEXEME_COUNTS),
+            LEXEME_COUNTS,
             {
                 "entities": list(entities),
                 "locales": [code for code, _ in pairs],
@@ -118,7 +124,7 @@ class Lexemes:
     """What each locale's configuration makes of a word: the same at any time, and so kept. Safe for threads."""
 
     def __init__(self) -> None:
-        self._kept: Kept[str, Mapping[str, Sequence[str]]] = Kept(WORDS_KEPT)
+        self._kept: Recent[str, Mapping[str, Sequence[str]]] = Recent(WORDS_KEPT)
 
     def of_question(self, session: Session, query: ParsedQuery) -> dict[str, dict[str, int]]:
         """Those of the question; of synonyms and corrections at the place of the term that they stand for."""
@@ -136,6 +142,16 @@ class Lexemes:
         """By locale, with the place of the term that gave them; stop words give none."""
         return _placed(terms, self._made(session, {term.text for term in terms}))
 
+    def matching(self, session: Session, code: str, words: AbstractSet[str], lexemes: Sequence[str]) -> set[str]:
+        """Which of the words have one of the lexemes, as a text of that locale would."""
+        whole = {lexeme for lexeme in lexemes if not is_beginning(lexeme)}
+        beginnings = tuple(lexeme.removesuffix(":*") for lexeme in lexemes if is_beginning(lexeme))
+        return {
+            word
+            for word, made in self._made(session, words).items()
+            if any(lexeme in whole or lexeme.startswith(beginnings) for lexeme in made.get(code, ()))
+        }
+
     def _made(self, session: Session, words: AbstractSet[str]) -> Mapping[str, Mapping[str, Sequence[str]]]:
         """Word to locale to lexemes."""
         known = {word: self._kept.get(word) for word in words}
@@ -144,7 +160,7 @@ class Lexemes:
         if new:
             values = {"codes": list(LOCALES), "configurations": [configuration(code) for code in LOCALES], "words": new}
             read: dict[str, dict[str, list[str]]] = {word: {} for word in new}
-            for code, place, lexeme in session.execute(text(LEXEMES), values):
+            for code, place, lexeme in session.execute(LEXEMES, values):
                 read[new[place - 1]].setdefault(code, []).append(lexeme)
             for word, lexemes in read.items():
                 self._kept.put(word, lexemes)

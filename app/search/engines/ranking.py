@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 from app.search.engines.ports import KeywordHit
 
@@ -29,15 +29,9 @@ Weights = Mapping[str, Mapping[str, float]]
 """Locale to lexeme to its idf in the searched entities."""
 
 
-class Row(Protocol):
-    """A record as a statement found it. ``complete``: the question has two terms and the text has both."""
-
-    entity: str
-    record_id: int
-    locale: str
-    named: bool
-    complete: bool
-    score: float
+Row = Sequence[Any]
+"""A record as a statement found it: entity, record_id, locale, named, complete, score, and more. ``complete``: the
+question has two terms and the text has both."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +62,10 @@ def weights_of(terms: Mapping[str, LocaleTerms], statistics: Statistics) -> Weig
 
 def ranked(rows: Sequence[Row]) -> list[KeywordHit]:
     """The hits of rows that come best first: the score says so too, where both of two terms stand together."""
-    top = max((row.score for row in rows), default=0.0)
+    top = max((row[5] for row in rows), default=0.0)
     return [
-        KeywordHit(row.entity, row.record_id, row.locale, row.score + (top if row.complete else 0.0), row.named)
-        for row in rows
+        KeywordHit(entity, record_id, locale, score + (top if complete else 0.0), named)
+        for entity, record_id, locale, named, complete, score, *_ in rows
     ]
 
 
@@ -117,7 +111,7 @@ def least(rows: Sequence[Row], window: int) -> float | None:
     if len(rows) < window:
         return None
     last = rows[window - 1]
-    return math.inf if last.named or last.complete else last.score
+    return math.inf if last[3] or last[4] else float(last[5])
 
 
 def _having(code: str, words: Mapping[str, float], statistics: Statistics) -> int:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from app.embeddings.profiles import Profile
-from app.embeddings.questions import QuestionVectors, Recent, asked
+from app.embeddings.questions import QuestionVectors, asked
 from tests.unit.embeddings.conftest import profile_of
 
 WORDING = "where is it"
@@ -45,16 +45,6 @@ def test_a_new_epoch_clears_all_and_an_old_one_leaves_nothing() -> None:
     assert kept.get(4, question) is None
     kept.put(5, question, (2.0,))
     assert kept.get(5, question) == (2.0,)
-
-
-def test_what_was_not_used_for_longest_goes_first() -> None:
-    recent: Recent[str, int] = Recent(2)
-    recent.put("a", 1)
-    recent.put("b", 2)
-    assert recent.get("a") == 1
-    recent.put("c", 3)
-    assert (recent.get("a"), recent.get("b"), recent.get("c")) == (1, None, 3)
-    assert len(recent) == 2
 
 
 def test_many_threads_keep_to_the_bound_and_to_their_epoch() -> None:

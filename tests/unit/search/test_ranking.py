@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import pytest
 
 from app.search.engines.ranking import (
     CUT_FROM,
     MOST,
+    Row,
     Statistics,
     idf,
     is_wide,
@@ -24,16 +24,9 @@ from app.search.engines.ranking import (
 COUNTS = Statistics({"en": 100, "it": 50}, {("en", "rare"): 1, ("en", "common"): 60}, {"sao-12": 1})
 
 
-@dataclass
-class Row:
+def row(record_id: int, score: float, *, named: bool = False, complete: bool = False) -> Row:
     """A record as a statement found it."""
-
-    record_id: int
-    score: float
-    named: bool = False
-    complete: bool = False
-    entity: str = "a.a"
-    locale: str = "en"
+    return ("a.a", record_id, "en", named, complete, score)
 
 
 def test_idf_falls_and_is_never_negative() -> None:
@@ -43,7 +36,7 @@ def test_idf_falls_and_is_never_negative() -> None:
 
 
 def test_where_both_terms_stand_together_the_score_says_so() -> None:
-    hits = ranked([Row(5, 0.1, named=True), Row(2, 1.0, complete=True), Row(1, 3.0)])
+    hits = ranked([row(5, 0.1, named=True), row(2, 1.0, complete=True), row(1, 3.0)])
     assert [(hit.record_id, hit.score, hit.named) for hit in hits] == [(5, 0.1, True), (2, 4.0, False), (1, 3.0, False)]
 
 
@@ -67,11 +60,11 @@ def test_the_rarest_words_are_looked_for_first() -> None:
 
 
 def test_what_a_record_must_reach() -> None:
-    rows = [Row(1, 3.0), Row(2, 2.0)]
+    rows = [row(1, 3.0), row(2, 2.0)]
     assert least(rows, 3) is None
     assert least(rows, 2) == 2.0
-    assert least([Row(1, 3.0), Row(2, 1.0, complete=True)], 2) == math.inf
-    assert least([Row(1, 0.0, named=True)], 1) == math.inf
+    assert least([row(1, 3.0), row(2, 1.0, complete=True)], 2) == math.inf
+    assert least([row(1, 0.0, named=True)], 1) == math.inf
 
 
 def test_known_mass_is_that_of_the_locale_that_knows_most() -> None:

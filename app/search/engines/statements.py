@@ -1,0 +1,26 @@
+"""Statements that are kept by the conditions in them: to put one together takes longer than to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement
+
+from app.core.recent import Recent
+
+Statement = TypeVar("Statement")
+
+_KEPT: Recent[Hashable, tuple[Any, ColumnElement[bool]]] = Recent(1024)
+"""Conditions are kept with their statement, so that no others can have the same ``id`` meanwhile."""
+
+
+def statement_of(conditions: ColumnElement[bool], make: Callable[..., Statement], *shape: Hashable) -> Statement:
+    """``make(conditions, *shape)``, made once for the same conditions and shape; what differs by question is bound."""
+    key = (id(conditions), make, shape)
+    known = _KEPT.get(key)
+    if known is None:
+        known = (make(conditions, *shape), conditions)
+        _KEPT.put(key, known)
+    statement: Statement = known[0]
+    return statement
