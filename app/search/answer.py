@@ -82,8 +82,8 @@ class SearchMeta:
 
     ``quality`` in [0, 1] says how well the best hits fit (`search-measured.md` 6). ``per_strategy`` (each leg's own
     order) is for administrators, ``tuning`` only there when a profile was applied, ``timings`` only when asked for by
-    `search.debug_timings`; ``total_results`` counts the hits of the page. ``left_out``: ``corrections`` and ``facets``
-    for which the budget had no time left.
+    `search.debug_timings`; ``total_results`` counts the hits of the page. ``left_out``: ``corrections``, ``facets`` and
+    counts of ``explain`` for which the budget had no time left.
     """
 
     mode: Mode

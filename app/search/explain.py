@@ -12,7 +12,8 @@ from typing import Any, Literal
 from app.core.contracts.conditions import Filter
 from app.core.contracts.planning import Plan
 from app.core.fusion import word_share
-from app.search.engines.ports import KeywordLeg, Scope, SearchEngine
+from app.search.budget import Budget
+from app.search.engines.ports import KeywordLeg, LegFailed, Scope, SearchEngine
 from app.search.fusion import Fused
 from app.search.legs import VectorLeg
 from app.search.matching import ParsedQuery
@@ -28,8 +29,10 @@ Reason = Literal[
     "demands",
     "matching",
     "window",
+    "no_time",
 ]
-"""Why a record is (not) there; the first that holds, in the order of the search."""
+"""Why a record is (not) there; the first that holds, in the order of the search. ``no_time``: the budget of the search
+ended before it was known."""
 
 
 @dataclass(frozen=True)
@@ -89,12 +92,34 @@ class Ran:
         return self.words.degraded in ("words_timeout", "words_failed") and not self.words.hits
 
 
-def explained(
-    engine: SearchEngine, session: Any, ran: Ran, everything: Scope, scores: bool, wide: Scope | None = None
-) -> dict[str, Any]:
+class Counts:
+    """How many records another question would have, asked within what the search has left of its budget.
+
+    ``late``: one of them was not counted, for want of time or because the engine failed; nothing is counted after it.
+    """
+
+    def __init__(self, engine: SearchEngine, session: Any, budget: Budget) -> None:
+        self._engine = engine
+        self._session = session
+        self._budget = budget
+        self.late = False
+
+    def total(self, query: ParsedQuery, scope: Scope, locale: str | None) -> int | None:
+        """The records that the words match; None where nobody counted."""
+        if self.late or self._budget.spent():
+            self.late = True
+            return None
+        try:
+            return self._engine.keyword(self._session, query, scope, locale, 1, self._budget.left()).total
+        except LegFailed:
+            self.late = True
+            return None
+
+
+def explained(counts: Counts, ran: Ran, everything: Scope, scores: bool, wide: Scope | None = None) -> dict[str, Any]:
     """``meta.explain``: the legs, what filters took away, and for administrators the weights.
 
-    ``wide`` is the scope without what the asker narrowed it to.
+    ``wide`` is the scope without what the asker narrowed it to. What was not counted is not among ``removed``.
     """
     told: dict[str, Any] = {
         "legs": [
@@ -103,7 +128,7 @@ def explained(
                 "ran": True,
                 "hits": len(ran.words.hits),
                 "total": ran.words.total,
-                "empty_because": None if ran.words.hits else _no_words(engine, session, ran, everything, wide),
+                "empty_because": None if ran.words.hits else _no_words(counts, ran, everything, wide),
                 "driver": ran.words.driver,
             },
             {
@@ -114,7 +139,7 @@ def explained(
                 "empty_because": None if ran.leg.passages else _no_vectors(ran),
             },
         ],
-        "removed": _removed(engine, session, ran, everything, scores, wide),
+        "removed": _removed(counts, ran, everything, scores, wide),
     }
     if scores:
         share = word_share(ran.words.hits, ran.leg.passages, ran.word_weight)
@@ -161,15 +186,15 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def _no_words(engine: SearchEngine, session: Any, ran: Ran, everything: Scope, wide: Scope | None) -> str:
+def _no_words(counts: Counts, ran: Ran, everything: Scope, wide: Scope | None) -> str:
     if ran.words_late:
         return ran.words.degraded or "words_timeout"
     if not ran.query.terms and not ran.query.identifiers:
         return ran.words.note or "no_terms"
     for reason, query, scope, locale in _looser(ran, everything, wide):
-        if _total(engine, session, query, scope, locale):
+        if counts.total(query, scope, locale):
             return reason
-    return "no_term"
+    return "no_time" if counts.late else "no_term"
 
 
 def _looser(ran: Ran, everything: Scope, wide: Scope | None) -> list[tuple[str, ParsedQuery, Scope, str | None]]:
@@ -191,35 +216,31 @@ def _no_vectors(ran: Ran) -> str | None:
     return ran.leg.disabled or ran.leg.degraded or "not_asked"
 
 
-def _removed(
-    engine: SearchEngine, session: Any, ran: Ran, everything: Scope, scores: bool, wide: Scope | None
-) -> dict[str, int]:
+def _removed(counts: Counts, ran: Ran, everything: Scope, scores: bool, wide: Scope | None) -> dict[str, int]:
     """How many more records the words match without each filter; every other filter stays."""
-    here = ran.words.total
-    removed: dict[str, int] = {}
     if ran.words_late:
-        return removed
+        return {}
+    here: int | None = ran.words.total
+    removed: dict[str, int | None] = {}
     if ran.locale is not None:
-        removed["locale"] = _total(engine, session, ran.query, ran.scope, None) - here
+        removed["locale"] = _more(counts.total(ran.query, ran.scope, None), here)
     asked, widest = ran.scope if wide is None else wide, here
     if wide is not None:
-        widest = _total(engine, session, ran.query, wide, ran.locale)
-        removed["only"] = widest - here
+        widest = counts.total(ran.query, wide, ran.locale)
+        removed["only"] = _more(widest, here)
     if set(everything) != set(asked):
-        removed["entity"] = _total(engine, session, ran.query, everything, ran.locale) - widest
+        removed["entity"] = _more(counts.total(ran.query, everything, ran.locale), widest)
     if scores and any(tree is not None for tree in asked.values()):
         unfiltered: dict[str, Filter | None] = dict.fromkeys(asked)
-        removed["rows"] = _total(engine, session, ran.query, unfiltered, ran.locale) - widest
-    return {name: max(0, count) for name, count in removed.items()}
+        removed["rows"] = _more(counts.total(ran.query, unfiltered, ran.locale), widest)
+    return {name: count for name, count in removed.items() if count is not None}
 
 
-def _total(engine: SearchEngine, session: Any, query: ParsedQuery, scope: Scope, locale: str | None) -> int:
-    return engine.keyword(session, query, scope, locale, 1).total
+def _more(count: int | None, than: int | None) -> int | None:
+    return None if count is None or than is None else max(0, count - than)
 
 
-def reason(
-    engine: SearchEngine, session: Any, ran: Ran, only: Scope, locales: Sequence[str], entity: str, found: bool
-) -> Reason:
+def reason(counts: Counts, ran: Ran, only: Scope, locales: Sequence[str], entity: str, found: bool) -> Reason:
     """Which step of the search lost the one record that ``only`` lets through."""
     if found:
         return "found"
@@ -231,13 +252,18 @@ def reason(
         return "locale_filter"
     if not ran.query.terms and not ran.query.identifiers:
         return "no_words"
-    return _lost_by_words(engine, session, ran, only)
+    return _lost_by_words(counts, ran, only)
 
 
-def _lost_by_words(engine: SearchEngine, session: Any, ran: Ran, only: Scope) -> Reason:
+def _lost_by_words(counts: Counts, ran: Ran, only: Scope) -> Reason:
     query = ran.query
-    if not _total(engine, session, query.any_term(), only, ran.locale):
-        return "no_term"
-    if not _total(engine, session, query.without_rules(), only, ran.locale):
-        return "demands"
-    return "window" if _total(engine, session, query, only, ran.locale) else "matching"
+    steps: tuple[tuple[Reason, ParsedQuery], ...] = (
+        ("no_term", query.any_term()),
+        ("demands", query.without_rules()),
+        ("matching", query),
+    )
+    for lost, asked in steps:
+        total = counts.total(asked, only, ran.locale)
+        if not total:
+            return "no_time" if total is None else lost
+    return "window"

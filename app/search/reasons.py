@@ -37,8 +37,8 @@ REASONS: Mapping[str, str] = {**RESOLUTION, **RUN_TIME}
 
 
 class Notes:
-    """What fell back during one search; the first is the one that is told. ``left_out``: ``corrections`` (did you mean)
-    and ``facets`` for which there was no time."""
+    """What fell back during one search; the first is the one that is told. ``left_out``: ``corrections`` (did you
+    mean), ``facets`` and counts of ``explain`` for which there was no time."""
 
     def __init__(self) -> None:
         self.first: str | None = None

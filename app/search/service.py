@@ -20,7 +20,7 @@ from app.core.registry import Entity, Registry
 from app.core.unit import Units
 from app.search.answer import Relaxation, SearchHit, SearchRequest, SearchResponse, read_request
 from app.search.engines.ports import Facet, Key, LegFailed, SearchEngine
-from app.search.explain import Ran, Why, explained, hit_explained, reason
+from app.search.explain import Counts, Ran, Reason, Why, explained, hit_explained, reason
 from app.search.finding import Finder, Outcome
 from app.search.fusion import Fused
 from app.search.matching import parse_question
@@ -160,7 +160,7 @@ class Search:
             did_you_mean=respelt(request.q.strip(), ran.corrections) if ran.corrections else None,
             relaxations=() if ran.fused or request.page > 1 else self._looser(session, found),
             facets=facets,
-            explain=self._explained(session, work, ran) if request.explain else None,
+            explain=self._explained(session, found) if request.explain else None,
             meta=meta_of(work, found.run, ran, found.retries, len(hits), beyond),
         )
 
@@ -188,9 +188,17 @@ class Search:
         work.notes.leave_out("facets")
         return ()
 
-    def _explained(self, session: Any, work: Work, ran: Ran) -> Mapping[str, Any]:
+    def _explained(self, session: Any, found: Outcome) -> Mapping[str, Any]:
+        """How the answer came about, as far as there is time to count for it."""
+        work, counts = found.work, self._counts(session, found)
         everything = self._scope(work.actor, replace(work.request, entities=()))
-        return explained(self._engine, session, ran, everything, work.reach.scores, work.reach.wide)
+        told = explained(counts, found.ran, everything, work.reach.scores, work.reach.wide)
+        if counts.late:
+            work.notes.leave_out("explain")
+        return told
+
+    def _counts(self, session: Any, found: Outcome) -> Counts:
+        return Counts(self._engine, session, found.run.budget)
 
     def _looser(self, session: Any, found: Outcome) -> tuple[Relaxation, ...]:
         """Looser questions for an empty page; none while the words are late anyhow."""
@@ -222,12 +230,11 @@ class Search:
         documents = self._engine.documents(session, [key], {entity: tree})
         locales = tuple(one.locale for one in documents)
         place = next((at for at, one in enumerate(ran.fused, start=1) if one.key == key), None)
-        only = Group("and", (*([tree] if tree else []), Condition("id", "=", record_id)))
-        because = reason(
-            self._engine, session, ran, {entity: only}, locales, entity, place is not None and bool(locales)
-        )
-        if locales and found.work.reach.wide is not None and not self._inside(session, ran, key):
-            because = "only_filter"
+        because: Reason = "only_filter"
+        if not locales or found.work.reach.wide is None or self._inside(session, ran, key):
+            only = Group("and", (*([tree] if tree else []), Condition("id", "=", record_id)))
+            there = place is not None and bool(locales)
+            because = reason(self._counts(session, found), ran, {entity: only}, locales, entity, there)
         one = ran.fused[place - 1] if place else None
         return Why(
             entity=entity,

@@ -13,7 +13,7 @@ from app.core.errors import Forbidden, NotFound
 from app.edge.context import actor, container
 from app.web.record_words import word
 from app.web.search_asked import Asked
-from app.web.search_words import COST_LABELS, ENGINES, REASONS, sentence
+from app.web.search_words import COST_LABELS, ENGINES, LEFT_OUT, REASONS, sentence
 
 if TYPE_CHECKING:
     from app.search.answer import SearchHit, SearchRequest, SearchResponse
@@ -96,13 +96,15 @@ def _value(name: str, value: str) -> str:
 
 
 def explained(found: SearchResponse) -> dict[str, Any] | None:
-    """The legs, and rows of (label, value): effort, what filters took away, weights for those who may see them."""
+    """The legs, and rows of (label, value): effort, what filters took away, weights for those who may see them; and
+    what there was no time for, in sentences."""
     told = found.explain
     if told is None:
         return None
     names = {"keyword": _("By words"), "vector": _("By meaning")}
     legs = [{"label": names.get(leg["leg"], leg["leg"]), **_leg(leg)} for leg in told["legs"]]
-    return {"legs": legs, "rows": [*_effort(found), *_removed(told), *_weighed(told)]}
+    left_out = [gettext(LEFT_OUT[name]) for name in found.meta.left_out or ()]
+    return {"legs": legs, "rows": [*_effort(found), *_removed(told), *_weighed(told)], "left_out": left_out}
 
 
 def _leg(leg: Mapping[str, Any]) -> dict[str, str | None]:

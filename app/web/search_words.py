@@ -66,6 +66,7 @@ EMPTY: Mapping[str, str] = {
     "only_filter": N_("the words stand in records with other values only"),
     "filters": N_("no record that you may see has vectors within the filters"),
     "not_asked": N_("it was not asked for"),
+    "no_time": N_("there was no time to find out why"),
 }
 """Why a leg found nothing, as the end of a sentence."""
 REASONS: Mapping[str, str] = {
@@ -78,8 +79,17 @@ REASONS: Mapping[str, str] = {
     "demands": N_("It does not have what is required by +, - or quotes."),
     "matching": N_("It has too few of the words for this way of matching."),
     "window": N_("It has words of the question, but 200 others fit better."),
+    "no_time": N_("There was no time to find out why. Look for it again."),
 }
 """Why a record is not there."""
+
+
+LEFT_OUT: Mapping[str, str] = {
+    "corrections": N_("There was no time to look for other spellings."),
+    "facets": N_("There was no time to count the values to narrow by."),
+    "explain": N_("There was no time to count all that is told here."),
+}
+"""What an answer does without, told where it is explained."""
 
 
 def sentence(code: str) -> str:

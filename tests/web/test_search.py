@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from apiflask import APIFlask
@@ -10,6 +10,7 @@ from apiflask import APIFlask
 from app.container import Container
 from app.core.contracts.actor import SYSTEM
 from app.core.contracts.documents import Document
+from app.search.engines.ports import TooSlow
 from app.search.explain import Reason
 from app.search.reasons import REASONS
 from app.web import search_words
@@ -85,6 +86,31 @@ def test_the_explanation(admin_client: Browser, ticket: int) -> None:
     assert "Left out by the kind" in page
     assert "nothing: it was not asked for" in page
     assert "Weight of the words" in page
+
+
+def test_what_there_was_no_time_for_is_said(
+    admin_client: Browser, container: Container, ticket: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = "/search?q=printer&cost=fast&explain=true&entity=sao.tickets"
+    assert "There was no time" not in admin_client.get(asked).text
+    monkeypatch.setattr(container.search, "_engine", WithoutTime())
+    page = admin_client.get(asked).text
+    assert "1 result" in page
+    assert "There was no time to count all that is told here." in page
+    assert "There was no time to count the values to narrow by." in page
+    assert "Left out by the kind" not in page
+    page = admin_client.get("/search?q=zzzzqqqq&cost=fast&explain=true&entity=sao.tickets").text
+    assert "nothing: there was no time to find out why" in page
+
+
+class WithoutTime:
+    """The engine that counts beside the hits, when it is late."""
+
+    def keyword(self, *asked: Any) -> Any:
+        raise TooSlow
+
+    def facets(self, *asked: Any) -> Any:
+        raise TooSlow
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from app.core.contracts.documents import Document
 from app.search.answer import SearchRequest
 from app.search.engines.ports import LegFailed, TooSlow
 from app.search.engines.postgres_limit import limited, paced
+from tests.fakes.clock import FakeClock
 from tests.integration.search.conftest import CONTENTS, Stage, StageParts
 
 TIMEOUT = "select current_setting('statement_timeout')"
@@ -134,6 +136,128 @@ def test_advice_for_an_empty_page_is_given_as_far_as_time_allows(stage: Stage) -
     assert [one.change for one in whole.relaxations] == ["locale"]
     late = stage.search(with_parts=StageParts(engine=Late(stage.container.word_engine, 1))).search(SYSTEM, request)
     assert (late.hits, late.relaxations, late.meta.degraded_reason) == ((), (), None)
+
+
+@dataclass
+class Counted:
+    """The engine of words that counts for an explanation: ``answers`` times, then it is late.
+
+    ``given`` is what each count was allowed.
+    """
+
+    inner: Any
+    answers: int
+    given: list[float] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def keyword(self, session: Any, query: Any, scope: Any, locale: Any, window: int, seconds: float) -> Any:
+        if window > 1:
+            return self.inner.keyword(session, query, scope, locale, window, seconds)
+        self.given.append(seconds)
+        if len(self.given) > self.answers:
+            raise TooSlow
+        return self.inner.keyword(session, query, scope, locale, window, seconds)
+
+
+def explaining(stage: Stage, answers: int) -> tuple[Any, Counted]:
+    engine = Counted(stage.container.word_engine, answers)
+    return stage.search(with_parts=StageParts(engine=engine)), engine
+
+
+def test_an_explanation_counts_as_far_as_there_is_time(stage: Stage) -> None:
+    stage.put(1, (1, 0, 0, 0), en="the printer")
+    stage.put(2, (1, 0, 0, 0), en="the printer", it="la stampante printer")
+    request = SearchRequest("printer", cost="fast", locale="it", entities=(CONTENTS,), explain=True, facets=True)
+    whole, engine = explaining(stage, 9)
+    found = whole.search(SYSTEM, request)
+    assert (found.explain or {})["removed"] == {"locale": 1, "entity": 0}
+    assert ("left_out" in found.meta.as_json(), engine.given) == (False, [pytest.approx(60.0)] * 2)
+    for answers, removed in ((1, {"locale": 1}), (0, {})):
+        late, engine = explaining(stage, answers)
+        found = late.search(SYSTEM, request)
+        assert [hit.id for hit in found.hits] == [2]
+        assert (found.explain or {})["removed"] == removed
+        assert (found.meta.as_json()["left_out"], found.meta.degraded_reason) == (["explain"], None)
+        assert len(engine.given) == answers + 1, "nothing is asked for after what was late"
+
+
+def test_why_a_leg_is_empty_is_not_guessed(stage: Stage) -> None:
+    stage.put(1, (1, 0, 0, 0), en="the printer")
+    request = SearchRequest("printer", cost="fast", locale="it", explain=True)
+    found = explaining(stage, 9)[0].search(SYSTEM, request)
+    assert (found.explain or {})["legs"][0]["empty_because"] == "locale_filter"
+    search, engine = explaining(stage, 1)
+    found = search.search(SYSTEM, request)
+    assert (found.hits, [one.change for one in found.relaxations]) == ((), ["locale"])
+    assert (found.explain or {})["legs"][0]["empty_because"] == "no_time"
+    assert (found.meta.as_json()["left_out"], len(engine.given)) == (["explain"], 2)
+
+
+class Sleeping(Counted):
+    """It counts with a statement that would take a minute."""
+
+    def keyword(self, session: Any, query: Any, scope: Any, locale: Any, window: int, seconds: float) -> Any:
+        with limited(session, seconds if window == 1 else None):
+            session.execute(text("select pg_sleep(60)") if window == 1 else text("select 1"))
+        return self.inner.keyword(session, query, scope, locale, window, seconds)
+
+
+def test_a_count_ends_with_the_budget_and_the_page_is_read_all_the_same(stage: Stage) -> None:
+    stage.put(1, (1, 0, 0, 0), en="the printer")
+    parts = StageParts(engine=Sleeping(stage.container.word_engine, 0))
+    request = SearchRequest("printer", cost="fast", entities=(CONTENTS,), explain=True)
+    found = stage.search(with_parts=parts, budget_ms=2_000).search(SYSTEM, request)
+    assert ([hit.id for hit in found.hits], found.meta.as_json()["left_out"]) == ([1], ["explain"])
+
+
+def test_with_the_budget_spent_nothing_is_counted(stage: Stage) -> None:
+    stage.put(1, (1, 0, 0, 0), en="the printer")
+    engine = Counted(stage.container.word_engine, 9)
+    clock = FakeClock()
+    parts = StageParts(engine=Spent(engine, clock), clock=clock)
+    request = SearchRequest("printer", cost="fast", entities=(CONTENTS,), explain=True)
+    found = stage.search(with_parts=parts).search(SYSTEM, request)
+    assert ([hit.id for hit in found.hits], (found.explain or {})["removed"]) == ([1], {})
+    assert (found.meta.as_json()["left_out"], engine.given) == (["explain"], [])
+
+
+class Spent:
+    """An engine whose texts for the page come when the budget is over."""
+
+    def __init__(self, inner: Any, clock: FakeClock) -> None:
+        self.inner, self.clock = inner, clock
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def documents(self, *asked: Any) -> Any:
+        self.clock.advance(61)
+        return self.inner.documents(*asked)
+
+
+@pytest.mark.parametrize(
+    ("q", "matching", "answers", "reason"),
+    [
+        ("scanner", None, 9, "no_term"),
+        ("scanner", None, 0, "no_time"),
+        ("paper scanner toner", "strict", 9, "matching"),
+        ("paper scanner toner", "strict", 1, "no_time"),
+        ("paper", None, 0, "found"),
+    ],
+)
+def test_why_a_record_is_not_there_keeps_to_the_budget(
+    stage: Stage, q: str, matching: Any, answers: int, reason: str
+) -> None:
+    with stage.container.units() as unit:
+        texts = {"en": {"title": "Paper", "body": "x"}}
+        values = {"status": "published", "category": "x", "translations": texts}
+        record = stage.container.records.create(unit, SYSTEM, CONTENTS, values).id
+    search, engine = explaining(stage, answers)
+    request = SearchRequest(q, cost="fast", matching=matching or "auto")
+    assert search.why(SYSTEM, request, CONTENTS, record).reason == reason
+    assert engine.given == [pytest.approx(60.0)] * len(engine.given)
 
 
 def test_nothing_more_is_asked_of_words_that_are_late(stage: Stage) -> None:
