@@ -18,7 +18,7 @@ from app.web.trends import trend
 
 if TYPE_CHECKING:
     from app.documentation.runs.models import EvaluationResult, EvaluationRun
-    from app.documentation.runs.records import CaseChange
+    from app.documentation.runs.records import CaseChange, RunDiff
     from app.documentation.runs.service import Runs, SuiteLine
 
 blueprint = Blueprint("evaluations", __name__)
@@ -81,11 +81,13 @@ def index(*, unit: Unit) -> ResponseReturnValue:
     if chosen is not None:
         found = runs().listing(unit, actor(), chosen.suite, chosen.collection, _number("before"), RUNS)
     names = PLOTTED[chosen.kind] if chosen else ()
+    change = None if _number("before") else runs().last_change(found)
     return render_template(
         "evaluations/index.html",
         suites=[_suite(line, line is chosen) for line in suites],
         chosen=_suite(chosen, True) if chosen else None,
         plots=_plots(found, names),
+        last=_beside(change) if change else None,
         columns=[_(METRICS[name]) for name in names],
         runs=[_line(run, names) for run in found],
         older=_older(chosen, found),
@@ -122,16 +124,13 @@ def compare(run_id: int, *, unit: Unit) -> ResponseReturnValue:
         now=_facts(run),
         before=_facts(found.before) if found else None,
         comparable=found.comparable if found else True,
+        metrics=_changes(found) if found else [],
         others=[_option(other) for other in others if other.id != run.id],
-        metrics=[
-            {"label": _(METRICS.get(one.metric, one.metric)), "before": one.before, "now": one.now,
-             "delta": one.delta, "worse": one.worse, "noise": one.noise, "is_noise": one.is_noise}
-            for one in (found.metrics if found else ())
-        ],
         counts=[(_(label), tone, found.count(state)) for state, (tone, label) in STATES.items()]  # type: ignore[arg-type]
-        if found else [],
+        if found
+        else [],
         cases=[_change(one) for one in found.cases if one.state != "same"] if found else [],
-    )  # fmt: skip
+    )
 
 
 def runs() -> Runs:
@@ -177,6 +176,31 @@ def _plots(found: Sequence[EvaluationRun], names: Sequence[str]) -> list[JSON]:
         if drawn is not None:
             plots.append({"label": _(METRICS[name]), "name": name, "plot": drawn, "floor": floor})
     return plots
+
+
+def _beside(change: RunDiff) -> JSON:
+    """The last run beside the one before it, for the page of the suite."""
+    return {
+        "before": _facts(change.before),
+        "now": _facts(change.now),
+        "comparable": change.comparable,
+        "metrics": _changes(change),
+    }
+
+
+def _changes(found: RunDiff) -> list[JSON]:
+    return [
+        {
+            "label": _(METRICS.get(one.metric, one.metric)),
+            "before": one.before,
+            "now": one.now,
+            "delta": one.delta,
+            "worse": one.worse,
+            "noise": one.noise,
+            "is_noise": one.is_noise,
+        }
+        for one in found.metrics
+    ]
 
 
 def _line(run: EvaluationRun, names: Sequence[str]) -> JSON:

@@ -61,7 +61,10 @@ def test_a_run_beside_the_one_before(api: Api, two: tuple[int, int]) -> None:
         ("a", "broke"), ("b", "mended"), ("e", "removed"), ("f", "added"), ("c", "moved"), ("d", "same"),
     ]  # fmt: skip
     mrr = next(one for one in found["metrics"] if one["metric"] == "mrr")
-    assert mrr == {"metric": "mrr", "before": 1.0, "now": 0.75, "delta": -0.25, "worse": True}
+    assert mrr == {"metric": "mrr", "before": 1.0, "now": 0.75, "delta": -0.25, "worse": True,
+                   "noise": 0.2, "within_noise": False}  # fmt: skip
+    rate = next(one for one in found["metrics"] if one["metric"] == "pass_rate")
+    assert (rate["delta"], rate["noise"], rate["within_noise"]) == (0.0, 0.2, True)
     back = get(api, f"/{two[0]}/diff", before=two[1]).json
     assert [case["id"] for case in back["cases"] if case["state"] == "broke"] == ["b"]
 

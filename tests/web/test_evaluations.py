@@ -30,7 +30,7 @@ def test_the_plots_hold_every_run_and_mark_those_below_the_floor(admin_client: B
     assert (plot[0].count("<circle"), plot[0].count("<rect")) == (2, 1)
     assert "from 0.9 to 0.8, lowest 0.5" in plot[0]
     assert "The floor is 0.6." in plot[0]
-    rows = re.findall(r"<tbody.*?</tbody>", shown, re.DOTALL)[0]
+    rows = re.findall(r"<tbody.*?</tbody>", shown, re.DOTALL)[-1]
     assert rows.count("<tr>") == 3
     assert rows.count("below a floor") == 1
 
@@ -83,3 +83,41 @@ def test_a_change_that_one_case_would_make_is_told_as_noise(admin_client: Browse
     assert ("-0.1 <" in shown, "within ±0.1" in shown, "worse<" in shown) == (True, True, False)
     shown = page(admin_client, f"/evaluations/{last}/compare")
     assert ("-0.2<" in shown, "within ±" in shown, "worse<" in shown) == (True, False, True)
+
+
+def test_the_last_run_stands_beside_the_one_before_on_the_page_of_its_suite(
+    admin_client: Browser, container: Container
+) -> None:
+    keep(container, ("a", True, ["right.md"]), suite="other", mrr=0.1)
+    cases = [(str(number), True, ["right.md"]) for number in range(20)]
+    first = keep(container, *cases, mrr=0.9)
+    assert "beside the one before" not in page(admin_client, "/evaluations")
+    second = keep(container, *cases, mrr=0.6)
+    table = _table(page(admin_client, "/evaluations"), f"Run {second} beside run {first}")
+    mrr = next(row for row in table if "Mean reciprocal rank" in row)
+    assert ("-0.3<" in mrr, "worse" in mrr, "within" in mrr) == (True, True, False)
+    third = keep(container, *cases, mrr=0.63, model="openai_compatible:other")
+    shown = page(admin_client, "/evaluations")
+    table = _table(shown, f"Run {third} beside run {second}")
+    mrr = next(row for row in table if "Mean reciprocal rank" in row)
+    assert ("+0.03" in mrr, "within ±0.05" in mrr) == (True, True)
+    assert "The embedding models differ" in shown
+    assert f"/evaluations/{third}/compare" in shown
+    older = page(admin_client, f"/evaluations?suite=golden&collection=default&before={third}")
+    assert "beside the one before" not in older
+
+
+def _table(shown: str, caption: str) -> list[str]:
+    """The rows of the table with that caption."""
+    found = re.search(rf"<caption>{caption}</caption>.*?</table>", shown, re.DOTALL)
+    assert found is not None
+    return re.findall(r"<tr>.*?</tr>", found[0], re.DOTALL)
+
+
+def test_a_case_lists_what_it_expects_apart_from_what_it_found(admin_client: Browser, container: Container) -> None:
+    first = keep(container, ("a", True, ["right.md", "x.md"]))
+    second = keep(container, ("a", True, ["y.md", "right.md"]))
+    for path in (f"/evaluations/{first}", f"/evaluations/{second}/compare"):
+        shown = page(admin_client, path)
+        assert 'Expected source: <span class="mono">right.md</span>' in shown
+        assert shown.count("Expected source:") == 1

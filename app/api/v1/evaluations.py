@@ -118,13 +118,22 @@ def result_json(one: EvaluationResult) -> dict[str, Any]:
 
 
 def diff_json(found: RunDiff) -> dict[str, Any]:
-    """Two runs. ``comparable`` is false when they asked another suite, collection or k."""
+    """Two runs. ``comparable`` is false when they asked another suite, collection or k; a ``delta`` of at most
+    ``noise`` says nothing (``within_noise``)."""
     return {
         "before": run_json(found.before),
         "now": run_json(found.now),
         "comparable": found.comparable,
         "metrics": [
-            {"metric": one.metric, "before": one.before, "now": one.now, "delta": one.delta, "worse": one.worse}
+            {
+                "metric": one.metric,
+                "before": one.before,
+                "now": one.now,
+                "delta": one.delta,
+                "worse": one.worse,
+                "noise": one.noise,
+                "within_noise": one.is_noise,
+            }
             for one in found.metrics
         ],
         "cases": [_change(one) for one in found.cases],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from app.documentation.evaluating import Report
@@ -83,7 +83,10 @@ class CaseChange:
 
 @dataclass(frozen=True)
 class RunDiff:
-    """Two runs. ``comparable`` is false when they asked another suite, another collection or more passages."""
+    """Two runs; ``cases`` is empty where they were not read.
+
+    ``comparable`` is false when they asked another suite, another collection or more passages.
+    """
 
     before: EvaluationRun
     now: EvaluationRun
@@ -101,16 +104,21 @@ class RunDiff:
         return sum(1 for case in self.cases if case.state == state)
 
 
+def beside(before: EvaluationRun, now: EvaluationRun) -> RunDiff:
+    """Every metric of both, without their cases."""
+    names = ordered({**before.metrics, **now.metrics})
+    noise = round(max(LEAST_NOISE, 1 / max(1, min(before.cases, now.cases))), DIGITS)
+    metrics = tuple(MetricChange(name, before.metrics.get(name), now.metrics.get(name), noise) for name in names)
+    return RunDiff(before, now, metrics, ())
+
+
 def difference(before: EvaluationRun, now: EvaluationRun) -> RunDiff:
     """Every metric and every case of both; what broke comes first, then by the order of the suite."""
-    names = ordered({**before.metrics, **now.metrics})
     old = {one.case_id: one for one in before.results}
     new = {one.case_id: one for one in now.results}
     cases = [_case(old.get(key), new.get(key)) for key in (*new, *(key for key in old if key not in new))]
     cases.sort(key=lambda change: (STATES.index(change.state), change.any.position))
-    noise = round(max(LEAST_NOISE, 1 / max(1, min(before.cases, now.cases))), DIGITS)
-    metrics = tuple(MetricChange(name, before.metrics.get(name), now.metrics.get(name), noise) for name in names)
-    return RunDiff(before, now, metrics, tuple(cases))
+    return replace(beside(before, now), cases=tuple(cases))
 
 
 def ordered(metrics: Iterable[str]) -> list[str]:

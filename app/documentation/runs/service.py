@@ -12,7 +12,7 @@ from app.core.unit import Unit
 from app.documentation.runs import store
 from app.documentation.runs.commit import commit_of
 from app.documentation.runs.models import EvaluationRun
-from app.documentation.runs.records import RunDiff, RunRecord, difference
+from app.documentation.runs.records import RunDiff, RunRecord, beside, difference
 
 PERMISSION = "evaluations.select"
 PAGE = 50
@@ -95,6 +95,13 @@ class Runs:
         now = self.show(unit, actor, run_id)
         before = store.before(unit.session, now) if before_id is None else self.show(unit, actor, before_id)
         return None if before is None else difference(before, now)
+
+    @staticmethod
+    def last_change(runs: Sequence[EvaluationRun]) -> RunDiff | None:
+        """The first of ``runs`` (newest first) beside the next of its kind, without cases; None when there is none."""
+        now = runs[0] if runs else None
+        before = next((run for run in runs[1:] if now and run.kind == now.kind), None)
+        return beside(before, now) if now and before else None
 
 
 def permit(actor: Actor) -> None:
