@@ -36,18 +36,30 @@ def questions() -> QuestionLog:
 def create_index() -> None:
     """Make what the passages are kept in where it is missing, and say what is there. Safe to repeat.
 
-    Exits with 1 while anything is missing that `flask db upgrade` makes.
+    Passages are in PostgreSQL, whichever engine searches; questions are where a setting says, which is told, too.
+    Exits with 1 while anything is missing of the passages that `flask db upgrade` makes.
     """
     documentation = container().documentation
     if documentation is None:
         raise Unavailable("documentation.not_installed")
     with container().units(origin=COMMAND) as unit:
         state = documentation.ensure_index(unit)
+        kept = _kept(unit)
     for part in state:
         found = "missing" if part.rows is None else f"{part.rows} rows"
         click.echo(f"{part.name}: {found}" + (f", made {', '.join(part.made)}" if part.made else ""))
+    click.echo(kept)
     if any(part.rows is None for part in state):
         raise click.ClickException("bring the database to this release first: flask db upgrade")
+
+
+def _kept(unit: Unit) -> str:
+    """Where the questions go, in a sentence."""
+    try:
+        place = questions().place(unit)
+    except Unavailable as error:
+        return f"kept questions: none. {error}"
+    return f"kept questions: {place}, see create-query-index" if place else "kept questions: none, the setting is off"
 
 
 @click.command("create-query-index")

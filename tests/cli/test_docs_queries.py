@@ -9,8 +9,8 @@ from apiflask import APIFlask
 from click.testing import Result
 from sqlalchemy import text
 
-from app.container import Container
-from app.core.settings.schema import QUERY_LOG
+from app.container import Container, build_container
+from app.core.settings.schema import QUERY_LOG, QUERY_STORE
 from tests.fakes.clock import FakeClock
 from tests.fixtures.clients import People
 from tests.integration.documentation.test_query_log import execute, put, record, rows
@@ -98,6 +98,33 @@ def test_create_index_says_what_there_is_and_makes_what_is_missing(app: APIFlask
     assert done.exit_code == 1
     assert "documentation_texts: missing" in done.output
     assert "flask db upgrade" in done.output
+
+
+def test_create_index_says_where_questions_go(app: APIFlask, container: Container) -> None:
+    assert "kept questions: none, the setting is off" in run(app, "create-index").output
+    put(container, QUERY_LOG, True)
+    done = run(app, "create-index")
+    assert "kept questions: the table documentation_queries, see create-query-index" in done.output
+    put(container, QUERY_STORE, "elasticsearch")
+    done = run(app, "create-index")
+    assert (done.exit_code, "documentation_pages: 0 rows" in done.output) == (0, True)
+    assert "kept questions: none. Elasticsearch has no address" in done.output
+
+
+def test_create_index_names_the_index_that_elasticsearch_keeps_questions_in(container: Container) -> None:
+    put(container, QUERY_LOG, True)
+    put(container, QUERY_STORE, "elasticsearch")
+    config = container.config.model_copy(
+        update={"elasticsearch_url": "http://127.0.0.1:9", "elasticsearch_prefix": "x"}
+    )
+    other = build_container(config, queue=container.queue)
+    try:
+        with other.units() as unit:
+            assert other.answering is not None
+            assert other.answering.questions is not None
+            assert other.answering.questions.place(unit) == "the index x-documentation_queries"
+    finally:
+        other.engine.dispose()
 
 
 def test_erasing_a_person_by_name_or_by_the_number_of_an_account_that_is_gone(

@@ -187,6 +187,14 @@ class QuestionLog:
         chosen = self._chosen(self._rules(unit.session))
         return chosen.ensure(unit, anew=anew), chosen.place
 
+    def place(self, unit: Unit) -> str | None:
+        """Where questions go now, as an administrator knows it; None while none are kept.
+
+        Raises :class:`Unavailable` when the chosen store has no address.
+        """
+        rules = self._rules(unit.session)
+        return self._chosen(rules).place if rules.enabled else None
+
     def _chosen(self, rules: Rules) -> QuestionStore:
         """Raises :class:`Unavailable` when the store that the setting names has no address."""
         try:
