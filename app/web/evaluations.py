@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Blueprint, render_template, request, url_for
 from flask.typing import ResponseReturnValue
+from flask_babel import format_decimal
 from flask_babel import gettext as _
 
 from app.core.errors import NotFound
@@ -217,7 +218,7 @@ def _facts(run: EvaluationRun) -> JSON:
         "collection": run.collection,
         "kind": _(KINDS[run.kind]),
         "at": run.at,
-        "by": run.started_by,
+        "by": _("Command line") if run.started_by == "command" else run.started_by,
         "model": run.model,
         "retrieval": _(RETRIEVALS.get(run.retrieval, run.retrieval)),
         "k": run.k,
@@ -252,8 +253,10 @@ def _case(one: EvaluationResult) -> JSON:
 
 
 def _reason(reason: Mapping[str, str]) -> str:
-    sentence = REASONS.get(reason["kind"])
-    return str(_(sentence, value=reason["value"])) if sentence else reason["kind"]
+    sentence, value = REASONS.get(reason["kind"]), reason["value"]
+    if reason["kind"] == "not_confident":
+        value = format_decimal(value)
+    return str(_(sentence, value=value)) if sentence else reason["kind"]
 
 
 def _change(one: CaseChange) -> JSON:

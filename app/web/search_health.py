@@ -56,7 +56,7 @@ KINDS: Mapping[str, str] = {
     "words_and_vectors": N_("Words and vectors"),
 }
 STATES: Mapping[str, tuple[str, str, str]] = {
-    "serving": (N_("Answers"), "success", "check"),
+    "serving": (N_("Ready"), "success", "check"),
     "building": (N_("Being built"), "primary", "half"),
     "old": (N_("Kept for a while"), "", "clock"),
 }

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from apiflask import APIFlask
+from flask_babel import force_locale
 
 from app.container import Container
+from app.web.evaluations import _reason
 from tests.fixtures.clients import Browser, People
 from tests.fixtures.runs import keep
 
@@ -101,7 +103,8 @@ def test_the_last_run_stands_beside_the_one_before_on_the_page_of_its_suite(
     table = _table(shown, f"Run {third} beside run {second}")
     mrr = next(row for row in table if "Mean reciprocal rank" in row)
     assert ("+0.03" in mrr, "within ±0.05" in mrr) == (True, True)
-    assert "The embedding models differ" in shown
+    assert "openai_compatible:words before, openai_compatible:other now" in shown
+    assert "Command line" in shown
     assert f"/evaluations/{third}/compare" in shown
     older = page(admin_client, f"/evaluations?suite=golden&collection=default&before={third}")
     assert "beside the one before" not in older
@@ -121,3 +124,9 @@ def test_a_case_lists_what_it_expects_apart_from_what_it_found(admin_client: Bro
         shown = page(admin_client, path)
         assert 'Expected source: <span class="mono">right.md</span>' in shown
         assert shown.count("Expected source:") == 1
+
+
+def test_a_figure_in_a_reason_is_written_as_the_language_writes_it(app: APIFlask) -> None:
+    for code, written in (("en", "quality 0.25"), ("it", "0,25")):
+        with app.test_request_context(), force_locale(code):
+            assert written in _reason({"kind": "not_confident", "value": "0.25"})

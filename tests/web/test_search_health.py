@@ -40,7 +40,7 @@ def test_postgresql_alone(admin_client: Browser, container: Container) -> None:
     assert answer.status_code == 200
     said = words(answer)
     assert "PostgreSQL" in said
-    assert "Looks for words" in said
+    assert "In use" in said
     assert "Healthy" in said
     assert "search_documents_words_idx" in said
     assert "Elasticsearch is not set up" in said
@@ -82,4 +82,4 @@ def test_both_engines(both: Container) -> None:
     said = words(client.get(PAGE))
     assert "An index is missing" not in said
     assert said.count("Healthy") == 2
-    assert re.search(r"Not in use.*Elasticsearch [\d.]+ Looks for words", said)
+    assert re.search(r"Not in use.*Elasticsearch [\d.]+ In use", said)

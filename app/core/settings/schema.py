@@ -398,7 +398,7 @@ def declared(embedding_models: Choices | None = None) -> tuple[SettingDefinition
             SEARCH_ENGINE,
             SEARCH,
             N_("Engine"),
-            N_("What looks for words; a command of the terminal changes it once the other engine is ready."),
+            N_("What searches by words and by meaning; flask search use changes it once the other engine is ready."),
             "choice",
             default=ENGINES[0],
             choices=lambda: ENGINES,
