@@ -49,7 +49,7 @@ def reindex(engine: str) -> None:
 @group.command("use")
 @click.argument("engine", type=click.Choice(ENGINES))
 def use(engine: str) -> None:
-    """Let ENGINE search, by words and by meaning. Elasticsearch is refused while its index is not complete and kept up to date."""
+    """Let ENGINE search. Elasticsearch is refused while its index is not complete and kept up to date."""
     parts = container()
     if engine == "elasticsearch":
         if parts.elasticsearch is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -9,6 +10,7 @@ from apiflask import APIFlask
 
 from app.container import Container
 from app.core.contracts.actor import SYSTEM
+from app.search.engines.ports import TooSlow
 from tests.fixtures.clients import Api, People
 
 
@@ -142,6 +144,29 @@ def test_facets_explanation_and_suggestions(api: Api, ticket: int) -> None:
     assert "explain" not in meta
     meta = api.get("/api/v1/search?q=printer&cost=fast&entity=cms.contents").json["meta"]
     assert meta["relaxations"] == [{"change": "entity", "total": 1}]
+
+
+def test_what_there_was_no_time_for_is_named(
+    api: Api, container: Container, ticket: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Late:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(container.word_engine, name)
+
+        def keyword(self, *asked: Any) -> Any:
+            raise TooSlow
+
+        facets = keyword
+
+    monkeypatch.setattr(container.search, "_engine", Late())
+    asked = "q=printer&cost=fast&entity=sao.tickets&facets=1&explain=1"
+    answer = api.get(f"/api/v1/search?{asked}").json
+    assert [hit["id"] for hit in answer["data"]] == [ticket]
+    assert answer["meta"]["search"]["left_out"] == ["facets", "explain"]
+    assert answer["meta"]["explain"]["removed"] == {}
+    why = f"/api/v1/search/why?entity=sao.tickets&id={ticket}&cost=fast"
+    assert api.get(f"{why}&q=printer").json["data"]["reason"] == "found"
+    assert api.get(f"{why}&q=scanner").json["data"]["reason"] == "no_time"
 
 
 def test_scores_of_an_explanation_are_for_administrators(app: APIFlask, people: People, ticket: int, api: Api) -> None:
