@@ -204,6 +204,15 @@ def test_a_word_is_known_from_the_moment_it_is_written(container: Container) -> 
     assert ([hit.record_id for hit in leg.hits], leg.unknown, leg.known_idf_mass) == ([2], (), 1.0)
 
 
+def test_a_word_of_another_locale_is_no_unknown_one_where_it_is_new(container: Container) -> None:
+    put(container, 1, "Zeppelin", "x")
+    walked(container)
+    put(container, 2, "Zeppelin", "x", locale="it")
+    leg = ask(container, "zeppelin")
+    assert {(hit.record_id, hit.locale) for hit in leg.hits} == {(1, "en"), (2, "it")}
+    assert (leg.unknown, leg.known_idf_mass) == ((), 1.0)
+
+
 def test_hits_say_how_much_of_the_question_they_have(container: Container) -> None:
     put(container, 1, "Printer", "toner SAO-12")
     put(container, 2, "Printer", "x")

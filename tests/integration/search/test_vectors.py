@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from app.core.contracts.conditions import Condition, Group
 from app.core.contracts.vectors import ServingChanged
@@ -139,6 +142,47 @@ def test_k_of_k_with_one_percent_visible_far_from_the_question(stage: Stage) -> 
     assert all(hit.record_id % 100 == 0 for hit in hits)
     exact = stage.ask({CONTENTS: Group("and", (visible,))}, window=60)
     assert len(exact) == 60
+
+
+@contextmanager
+def looks(stage: Stage) -> Iterator[list[str]]:
+    """The statements that look for passages, as they are sent."""
+    seen: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        if "<=>" in statement:
+            seen.append("exact" if "<=>" in statement and "+ 0" in statement else "index")
+
+    event.listen(stage.units.engine, "before_cursor_execute", note)
+    yield seen
+    event.remove(stage.units.engine, "before_cursor_execute", note)
+
+
+def test_whoever_sees_less_than_a_window_is_asked_for_all_of_it_at_once(stage: Stage) -> None:
+    fill(stage, 3000)
+    few = {CONTENTS: Condition("record_id", "in", tuple(range(100, 3001, 100)))}
+    first = stage.ask(few, window=50)
+    with looks(stage) as seen:
+        assert stage.ask(few, window=50) == first
+        assert seen == ["exact"]
+        assert len(first) == 30
+
+        stage.ask({CONTENTS: None}, window=50)
+        assert seen[1:] == ["index"]
+
+
+def test_when_they_see_more_the_index_is_asked_again(stage: Stage) -> None:
+    for number in range(1, 4):
+        stage.put(number, at(number))
+    stage.index()
+    visible = {CONTENTS: Condition("record_id", ">", 0)}
+    assert len(stage.ask(visible, window=5)) == 3
+    for number in range(4, 9):
+        stage.put(number, at(number))
+    assert [hit.record_id for hit in stage.ask(visible, window=5)] == [1, 2, 3, 4, 5]
+    with looks(stage) as seen:
+        assert [hit.record_id for hit in stage.ask(visible, window=5)] == [1, 2, 3, 4, 5]
+    assert seen == ["index"]
 
 
 def test_a_full_window_comes_from_the_index(stage: Stage) -> None:

@@ -65,6 +65,12 @@ def test_the_best_of_the_first_five_counts() -> None:
     assert judged(ran([0.6], cosine=0.9), MEASURED) == pytest.approx(0.8)
 
 
+def test_nothing_is_measured_where_one_of_the_first_has_all_of_the_question() -> None:
+    assert unmeasured(ran([None, 1.0, None])) == []
+    assert [hit.record_id for hit in unmeasured(ran([None, 1.0, None]), 10)] == [0, 2]  # it may not stay among them
+    assert [hit.record_id for hit in unmeasured(ran([None, 0.2, 0.2, 0.2, 0.2, 1.0]))] == [0]
+
+
 def work(retries: int = 2, strategy: SearchStrategy | None = None) -> Work:
     clock = FakeClock()
     return Work(
