@@ -66,4 +66,4 @@ def widened(query: ParsedQuery, intent: Intent) -> ParsedQuery:
     own = {term.text for term in query.terms}
     more = parse_query(" ".join((intent.expanded, *intent.keywords)))
     added = tuple(term for term in more.terms if term.text not in own and term.text not in STOP_WORDS)
-    return replace(query, terms=(*query.terms, *added)[:TERMS_LIMIT], typed=len(query.terms))
+    return replace(query, terms=(*query.terms, *added)[:TERMS_LIMIT], typed=len(query.terms), codes_only=False)

@@ -2,18 +2,20 @@
 
 The same cutting is done to the indexed text and to the question, before any engine's parser sees either: everything
 that is no letter or digit separates words, so that `node.js`, `dell'energia` and `state-of-the-art` are found by their
-parts, and identifiers are kept whole in a column of their own (`postgres.md`, "The parser"). Pure functions.
+parts, and identifiers are kept whole in a column of their own (`postgres.md`, "The parser"). A code's parts are words
+of the question, too: it is in texts that write it otherwise (``Ly6C(hi)``, ``miR-7b-mediated``). Pure functions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.core.contracts.strategy import Matching
 from app.core.documents.text import clean_text
+from app.search.stopwords import STOP_WORDS
 from app.search.syntax import Part, parts
 from app.search.tolerance import Analysis, Rules, analyse, finer_kind, rules
 
@@ -100,8 +102,9 @@ class ParsedQuery:
     """A question, ready for an engine. ``phrase`` is its wording without operators, for titles and for the model.
 
     The first ``free`` of the ``terms`` and of the ``identifiers`` (``free_identifiers``) are free text; the others are
-    demanded and rank too, and those behind the first ``typed`` only expand the question. ``rules`` None: any term, in
-    the order of ``auto``.
+    demanded, or pieces of identifiers, and rank too; those behind the first ``typed`` only expand the question.
+    ``rules`` None: any term, in the order of ``auto``. ``codes_only``: nothing but identifiers was asked for, and a
+    text must have one of them (`seed-facts.md` 5.5), not just a piece.
     """
 
     phrase: str
@@ -115,6 +118,12 @@ class ParsedQuery:
     rules: Rules | None = None
     alternatives: tuple[Alternative, ...] = ()
     typed: int = TERMS_LIMIT
+    codes_only: bool = False
+
+    @property
+    def unbroken(self) -> tuple[str, ...]:
+        """The identifiers whose pieces are no terms: addresses and keys."""
+        return tuple(one for one in self.identifiers if not pieces_of(one))
 
     @property
     def filtered(self) -> Rules | None:
@@ -148,7 +157,10 @@ def parse_query(text: str) -> ParsedQuery:
     phrase = clean_text(text, QUESTION_LIMIT)
     tokens = tuple(_tokens(phrase))
     terms, identifiers = _looked_for(tokens)
-    return ParsedQuery(phrase, tokens, tuple(terms)[:TERMS_LIMIT], tuple(identifiers)[:TERMS_LIMIT])
+    free, codes_only = len(terms), _codes_only(terms, identifiers)
+    terms.update(_pieces(identifiers))
+    wanted = tuple(terms)[:TERMS_LIMIT], tuple(identifiers)[:TERMS_LIMIT]
+    return ParsedQuery(phrase, tokens, *wanted, free=min(free, TERMS_LIMIT), codes_only=codes_only)
 
 
 def parse_question(text: str, matching: Matching = "auto") -> ParsedQuery:
@@ -158,11 +170,13 @@ def parse_question(text: str, matching: Matching = "auto") -> ParsedQuery:
     demands = tuple(demand for part in stretches if part.role != "free" for demand in _demands(part))[:DEMANDS_LIMIT]
     terms, identifiers = _looked_for(free)
     in_text, named = min(len(terms), TERMS_LIMIT), min(len(identifiers), TERMS_LIMIT)
+    codes_only = _codes_only(terms, identifiers) and all(demand.negative for demand in demands)
     for demand in demands:
         if not demand.negative:
             last = len(demand.words) - 1
             terms.update({Term(word, demand.prefix and at == last): None for at, word in enumerate(demand.words)})
             identifiers.update({demand.identifier: None} if demand.identifier else {})
+    terms.update(_pieces(identifiers))
     found = analyse((token.text, finer_kind(token.kind, token.raw)) for token in free)
     wording = " ".join("".join(part.text for part in _positive(stretches)).split())
     return ParsedQuery(
@@ -175,6 +189,7 @@ def parse_question(text: str, matching: Matching = "auto") -> ParsedQuery:
         free_identifiers=named,
         analysis=found,
         rules=rules(matching, found),
+        codes_only=codes_only,
     )
 
 
@@ -204,6 +219,19 @@ def _looked_for(tokens: Iterable[Token]) -> tuple[dict[Term, None], dict[str, No
         else:
             terms.update(dict.fromkeys(_terms(token)))
     return terms, identifiers
+
+
+def _codes_only(terms: Iterable[Term], identifiers: Collection[str]) -> bool:
+    return bool(identifiers) and all(term.text in STOP_WORDS for term in terms)
+
+
+def _pieces(identifiers: Iterable[str]) -> dict[Term, None]:
+    return {Term(piece): None for one in identifiers for piece in pieces_of(one)}
+
+
+def pieces_of(identifier: str) -> tuple[str, ...]:
+    """The words of a code in order, as texts are cut; none of addresses and keys, which are found whole or not."""
+    return tuple(words_of(identifier)) if kind_of(identifier) == "structured_identifier" else ()
 
 
 def words_of(text: str) -> Iterator[str]:

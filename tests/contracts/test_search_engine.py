@@ -13,7 +13,8 @@ from app.core.contracts.documents import Document
 from app.core.errors import Invalid
 from app.core.settings.schema import SEARCH_ENGINE
 from app.search.engines.ports import KeywordLeg, SearchEngine
-from app.search.matching import parse_query
+from app.core.contracts.strategy import Matching
+from app.search.matching import parse_query, parse_question
 from tests.fakes.clock import FakeClock
 from tests.fakes.queue import RecordingQueue
 from tests.fixtures.elasticsearch import elasticsearch_container
@@ -39,6 +40,13 @@ class Engine:
         self.settle()
         with self.container.units("REPEATABLE READ") as unit:
             return self.engine.keyword(unit.session, parse_query(question), scope or EVERYTHING, locale, window)
+
+    def typed(self, question: str, matching: Matching = "auto") -> set[int]:
+        """What a question with operators finds."""
+        self.settle()
+        with self.container.units("REPEATABLE READ") as unit:
+            leg = self.engine.keyword(unit.session, parse_question(question, matching), EVERYTHING, None, 200)
+        return {hit.record_id for hit in leg.hits}
 
     def settle(self) -> None:
         """Everything that was written can be found from now on."""
@@ -126,6 +134,48 @@ def test_identifiers_come_first_and_never_empty_a_result(engine: Engine) -> None
     assert engine.ids("SAO-12") == [1]
     assert set(engine.ids("SAO-99 printer")) == {1, 2, 3}
     assert engine.ask("SAO-12").hits[0].named
+
+
+@pytest.mark.parametrize(
+    ("code", "written"),
+    [
+        ("Ly6C", ("Ly6C", "Ly6C(hi)", "Ly6C-positive", "Ly6C+")),
+        ("miR-7b", ("miR-7b", "miR-7b-mediated", "(miR-7b)-bound", "miR 7b")),
+        ("p53", ("p53", "p53(−/−)", "p53-null", "p53/MDM2")),
+    ],
+)
+def test_a_code_is_found_however_a_text_writes_it(engine: Engine, code: str, written: Sequence[str]) -> None:
+    for number, one in enumerate(written, start=1):
+        engine.put(number, ("en", "Cells", f"Response of {one} cells."))
+    engine.put(8, ("en", "Cells", "Response of Ly6G, miR-7, p5 and 7b cells, and of mir."))
+    for question in (code, f"what of {code}?"):
+        leg = engine.ask(question)
+        assert {hit.record_id for hit in leg.hits} == set(range(1, len(written) + 1))
+        assert leg.total == len(written)
+        assert leg.hits[0].record_id == 1
+        assert [hit.named for hit in leg.hits] == [True] + [False] * (len(written) - 1)
+    together = engine.ids(f"response of {code} cells")
+    assert together[0] == 1
+    assert together[-1] == 8
+
+
+def test_a_code_that_no_text_writes_alone_is_known(engine: Engine) -> None:
+    engine.put(1, ("en", "Cells", "Response of Ly6C(hi) cells."))
+    leg = engine.ask("Ly6C monocytes")
+    assert [(hit.record_id, hit.named) for hit in leg.hits] == [(1, False)]
+    assert 0 < leg.known_idf_mass < 1
+    assert engine.ask("Ly6C").known_idf_mass == pytest.approx(1.0)
+    assert engine.ask("Ly6C").unknown == ()
+
+
+def test_a_code_counts_as_one_word_where_words_are_demanded(engine: Engine) -> None:
+    engine.put(1, ("en", "Cells", "Response of Ly6C(hi) cells."))
+    engine.put(2, ("en", "Cells", "Response of other cells."))
+    engine.put(3, ("en", "Printers", "SAO of the printer, since 12 weeks."), entity=TICKETS)
+    assert engine.typed("Ly6C cells", "strict") == engine.typed("cells +Ly6C") == {1}
+    assert engine.typed("cells -Ly6C") == {2}
+    assert engine.typed("SAO-12 printer", "tolerant") == engine.typed("SAO-12") == engine.typed("+SAO-12") == set()
+    assert engine.typed("SAO-12 printer") == {3}
 
 
 @pytest.mark.parametrize("name", ["mario.rossi@example.it", "123e4567-e89b-12d3-a456-426614174000", "v1.5.2"])

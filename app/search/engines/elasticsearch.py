@@ -104,7 +104,7 @@ class ElasticsearchEngine(SnapshotInPostgres):
             hits=sorted(hits, key=lambda hit: (not hit.named, -hit.score, hit.entity, hit.record_id)),
             total=found.total,
             capped=found.capped,
-            known_idf_mass=known_idf_mass(typed(asked.terms, query.typed), query.identifiers, counts),
+            known_idf_mass=known_idf_mass(typed(asked.terms, query.typed), query.unbroken, counts),
             lexemes=RawTerms({code: list(words) for code, words in asked.terms.items()}),
             unknown=unknown_terms(query, asked.terms, counts),
             driver=DRIVER,

@@ -16,7 +16,7 @@ from app.core.locale import LOCALES
 from app.search.engines.elasticsearch_stopwords import STOP_WORDS
 from app.search.engines.ports import TOTAL_LIMIT, KeywordHit
 from app.search.engines.ranking import ALL_TERMS_FIRST, TITLE_BONUS, LocaleTerms, Statistics
-from app.search.matching import Demand, ParsedQuery
+from app.search.matching import Demand, ParsedQuery, pieces_of
 
 NAMED, COMPLETE = 8192.0, 2048.0
 """Above any sum of BM25 scores of 64 terms, and small enough that a float still tells these apart."""
@@ -62,7 +62,10 @@ def demanded(code: str, query: ParsedQuery) -> Query:
 def covered(code: str, query: ParsedQuery, terms: LocaleTerms) -> Query:
     """Texts that have enough of the free words and identifiers (`seed-facts.md` 5.3); any where none is asked."""
     tokens = list(_places(code, {term: place for term, place in terms.items() if place < query.free}).values())
-    tokens += [{"term": {f"identifiers_{code}": name}} for name in query.identifiers[: query.free_identifiers]]
+    named = [_coded(code, name) for name in query.identifiers[: query.free_identifiers]]
+    tokens += named
+    if query.filtered is None and query.codes_only:
+        return either(named)
     if query.filtered is None or not tokens:
         return ALL
     return {"bool": {"should": tokens, "minimum_should_match": query.filtered.needed(len(tokens))}}
@@ -163,7 +166,7 @@ def _arm(asked: Asked, code: str) -> Query | None:
 
 def _demand(code: str, one: Demand) -> Query:
     if one.identifier is not None:
-        has: Query = {"term": {f"identifiers_{code}": one.identifier}}
+        has = _coded(code, one.identifier)
     else:
         kind = "match_bool_prefix" if one.prefix and len(one.words) == 1 else "match_phrase"
         asked: Query = {"query": " ".join(one.words)}
@@ -173,6 +176,14 @@ def _demand(code: str, one: Demand) -> Query:
     return {"bool": {"must_not": [has]}} if one.negative else has
 
 
+def _coded(code: str, name: str) -> Query:
+    """Texts that have the identifier: whole, or a code's pieces next to each other."""
+    forms: list[Query] = [{"term": {f"identifiers_{code}": name}}]
+    if pieces := pieces_of(name):
+        forms += [{"match_phrase": {f"{field}_{code}": " ".join(pieces)}} for field in ("title", "body")]
+    return either(forms)
+
+
 def _scored(code: str, terms: LocaleTerms, identifiers: Sequence[str]) -> list[Query]:
     words = " ".join(term for term in terms if not term.endswith(PREFIX))
     wanted: list[Query] = []
@@ -180,7 +191,9 @@ def _scored(code: str, terms: LocaleTerms, identifiers: Sequence[str]) -> list[Q
         fields = [f"title_{code}^{1 + TITLE_BONUS}", f"body_{code}"]
         wanted.append({"combined_fields": {"query": words, "fields": fields}})
     wanted += [has_term(code, term) for term in terms if term.endswith(PREFIX)]
-    wanted += [{"term": {f"identifiers_{code}": name}} for name in identifiers]
+    for name in identifiers:
+        has: Query = {"term": {f"identifiers_{code}": name}}  # a code weighs what its pieces weigh
+        wanted.append({"constant_score": {"filter": has, "boost": 0}} if pieces_of(name) else has)
     return wanted
 
 

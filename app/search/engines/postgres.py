@@ -107,7 +107,7 @@ class PostgresEngine:
             hits=[*(hit._replace(coverage=share) for hit, share in zip(hits, shared, strict=False)), *hits[COVERED:]],
             total=min(total, TOTAL_LIMIT),
             capped=total > TOTAL_LIMIT,
-            known_idf_mass=known_idf_mass(typed(terms, query.typed), query.identifiers, statistics),
+            known_idf_mass=known_idf_mass(typed(terms, query.typed), query.unbroken, statistics),
             lexemes={code: list(words) for code, words in terms.items()},
             unknown=_unknown(query, terms, statistics),
         )
@@ -129,7 +129,8 @@ class PostgresEngine:
         spelt = self._lexemes.of_question(session, query)
         terms = significant(spelt)
         statistics = self._counts.statistics(session, list(scope), terms, query.identifiers)
-        names = {name: statistics.identifier_idf(name) for name in query.identifiers}
+        names = dict.fromkeys(query.identifiers, 0.0)  # a code weighs what its pieces weigh
+        names |= {name: statistics.identifier_idf(name) for name in query.unbroken}
         asked = Asked(query, terms, weights_of(terms, statistics), names)
         return asked, statistics, not in_every_locale(spelt)
 

@@ -11,7 +11,7 @@ from app.core.locale import LOCALES
 from app.search.engines.postgres_words import quoted
 from app.search.engines.ranking import LocaleTerms
 from app.search.engines.schema import configuration
-from app.search.matching import Demand, ParsedQuery
+from app.search.matching import Demand, ParsedQuery, pieces_of
 
 
 def satisfied(query: ParsedQuery) -> ColumnElement[bool]:
@@ -28,12 +28,16 @@ def demanded(code: str, query: ParsedQuery) -> ColumnElement[bool]:
 
 def _demand(code: str, one: Demand) -> ColumnElement[bool]:
     if one.identifier is not None:
-        has: ColumnElement[bool] = _named(one.identifier)
+        has = _coded(code, one.identifier)
         return not_(has) if one.negative else has
     asked = _asked(code, one)
-    found = func.coalesce(SearchDocument.words, cast("", SearchDocument.words.type)).bool_op("@@")(asked)
+    found = _matches(asked)
     empty = func.numnode(asked) == 0
     return not_(and_(not_(empty), found)) if one.negative else or_(empty, found)
+
+
+def _matches(asked: ColumnElement[object]) -> ColumnElement[bool]:
+    return func.coalesce(SearchDocument.words, cast("", SearchDocument.words.type)).bool_op("@@")(asked)
 
 
 def _asked(code: str, one: Demand) -> ColumnElement[object]:
@@ -43,20 +47,20 @@ def _asked(code: str, one: Demand) -> ColumnElement[object]:
     return func.phraseto_tsquery(config, " ".join(one.words))
 
 
-def covered(query: ParsedQuery, words: LocaleTerms | None) -> ColumnElement[bool]:
+def covered(code: str, query: ParsedQuery, words: LocaleTerms | None) -> ColumnElement[bool]:
     """Enough of the free words and identifiers stand in the text (`seed-facts.md` 5.3); anything where none is asked.
 
     ``words``: the locale's lexemes. A word that is one of several lexemes counts once.
     """
     rules = query.filtered
+    named = [_coded(code, name) for name in query.identifiers[: query.free_identifiers]]
     if rules is None:
-        return true()
+        return or_(*named) if query.codes_only else true()
     places: dict[int, list[str]] = {}
     for lexeme, place in (words or {}).items():
         if place < query.free:
             places.setdefault(place, []).append(lexeme)
-    names = query.identifiers[: query.free_identifiers]
-    tokens = [_any(lexemes) for lexemes in places.values()] + [_named(name) for name in names]
+    tokens = [_any(lexemes) for lexemes in places.values()] + named
     if not tokens:
         return true()
     needed = rules.needed(len(tokens))
@@ -70,6 +74,12 @@ def covered(query: ParsedQuery, words: LocaleTerms | None) -> ColumnElement[bool
 
 def _any(lexemes: list[str]) -> ColumnElement[bool]:
     return SearchDocument.words.bool_op("@@")(cast(" | ".join(map(quoted, lexemes)), TSQUERY))
+
+
+def _coded(code: str, name: str) -> ColumnElement[bool]:
+    """A text that has the identifier: whole, or a code's pieces next to each other."""
+    pieces = pieces_of(name)
+    return or_(_named(name), _matches(_asked(code, Demand(pieces)))) if pieces else _named(name)
 
 
 def _named(name: str) -> ColumnElement[bool]:

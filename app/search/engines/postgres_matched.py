@@ -157,7 +157,7 @@ def _matches(code: str, asked: Asked, conditions: ColumnElement[bool], has: Colu
         (SearchDocument.locale == code).is_(true()),
         or_(has, _named(asked)),
         demanded(code, asked.query),
-        covered(asked.query, asked.terms.get(code)),
+        covered(code, asked.query, asked.terms.get(code)),
         conditions,
     )
 

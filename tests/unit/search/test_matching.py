@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.search.matching import TERMS_LIMIT, Term, identifiers_of, kind_of, parse_query, words_of
+from app.search.matching import TERMS_LIMIT, Term, identifiers_of, kind_of, parse_query, parse_question, pieces_of, words_of
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,47 @@ def test_words(text: str, words: list[str]) -> None:
     assert list(words_of(text)) == words
 
 
-def test_identifiers_are_kept_whole_and_out_of_the_words() -> None:
+def test_identifiers_are_kept_whole_and_their_pieces_stand_behind_the_words() -> None:
     query = parse_query("Stato di SAO‑12 e di (PRJ-482)?")
     assert query.identifiers == ("sao-12", "prj-482")
-    assert [term.text for term in query.terms] == ["stato", "di", "e"]
+    assert [term.text for term in query.terms] == ["stato", "di", "e", "sao", "12", "prj", "482"]
+    assert query.free == 3
     assert identifiers_of("SAO-12 stampante", "vedi sao-12, mario@x.it.") == ["sao-12", "mario@x.it"]
+
+
+@pytest.mark.parametrize(
+    ("identifier", "pieces"),
+    [
+        ("ly6c", ("ly6c",)),
+        ("mir-7b", ("mir", "7b")),
+        ("v1.5.2", ("v1", "5", "2")),
+        ("mario.rossi2@example.it", ()),
+        ("123e4567-e89b-12d3-a456-426614174000", ()),
+    ],
+)
+def test_codes_have_pieces_and_addresses_and_keys_have_none(identifier: str, pieces: tuple[str, ...]) -> None:
+    assert pieces_of(identifier) == pieces
+    query = parse_query(identifier)
+    assert query.identifiers == (identifier,)
+    assert tuple(term.text for term in query.terms) == pieces
+    assert query.unbroken == (() if pieces else (identifier,))
+
+
+@pytest.mark.parametrize(
+    ("question", "only"),
+    [
+        ("SAO-12", True),
+        ("what is SAO-12", True),
+        ("SAO-12 -toner", True),
+        ("SAO-12 +toner", False),
+        ("printer SAO-12", False),
+        ("+SAO-12", False),
+        ("the", False),
+        ("", False),
+    ],
+)
+def test_a_question_of_nothing_but_codes(question: str, only: bool) -> None:
+    assert parse_question(question).codes_only is only
 
 
 def test_a_single_character_without_spaces_is_a_prefix() -> None:

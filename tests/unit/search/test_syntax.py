@@ -58,7 +58,7 @@ def test_free_text(text: str) -> None:
 def test_the_wording_has_no_operators_and_nothing_that_is_excluded() -> None:
     query = parse_question('slow "red printer" +toner -laser SAO-12')
     assert query.phrase == "slow red printer toner SAO-12"
-    assert [term.text for term in query.terms] == ["slow", "red", "printer", "toner"]
+    assert [term.text for term in query.terms] == ["slow", "red", "printer", "toner", "sao", "12"]
     assert (query.free, query.identifiers, query.free_identifiers) == (1, ("sao-12",), 1)
     assert query.counts() == {"required_term": 1, "required_phrase": 1, "excluded": 1}
 
