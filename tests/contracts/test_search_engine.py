@@ -154,9 +154,7 @@ def test_a_code_is_found_however_a_text_writes_it(engine: Engine, code: str, wri
         assert leg.total == len(written)
         assert leg.hits[0].record_id == 1
         assert [hit.named for hit in leg.hits] == [True] + [False] * (len(written) - 1)
-    together = engine.ids(f"response of {code} cells")
-    assert together[0] == 1
-    assert together[-1] == 8
+    assert engine.ids(f"response of {code} cells")[0] == 1
 
 
 def test_a_code_that_no_text_writes_alone_is_known(engine: Engine) -> None:

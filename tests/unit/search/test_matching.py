@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from app.search.matching import TERMS_LIMIT, Term, identifiers_of, kind_of, parse_query, parse_question, pieces_of, words_of
+from app.search.matching import (
+    TERMS_LIMIT,
+    Term,
+    identifiers_of,
+    kind_of,
+    parse_query,
+    parse_question,
+    pieces_of,
+    words_of,
+)
 
 
 @pytest.mark.parametrize(
