@@ -10,10 +10,10 @@ import pytest
 from app.container import Container
 from app.core.contracts.conditions import Condition, Group
 from app.core.contracts.documents import Document
+from app.core.contracts.strategy import Matching
 from app.core.errors import Invalid
 from app.core.settings.schema import SEARCH_ENGINE
 from app.search.engines.ports import KeywordLeg, SearchEngine
-from app.core.contracts.strategy import Matching
 from app.search.matching import parse_query, parse_question
 from tests.fakes.clock import FakeClock
 from tests.fakes.queue import RecordingQueue
