@@ -154,13 +154,15 @@ def test_a_code_is_found_however_a_text_writes_it(engine: Engine, code: str, wri
         assert leg.total == len(written)
         assert leg.hits[0].record_id == 1
         assert [hit.named for hit in leg.hits] == [True] + [False] * (len(written) - 1)
-    assert engine.ids(f"response of {code} cells")[0] == 1
+    among = engine.ask(f"response of {code} cells and mir")
+    assert {hit.record_id for hit in among.hits if hit.named} == set(range(1, len(written) + 1))
+    assert [hit.named for hit in among.hits] == [True] * len(written) + [False]
 
 
 def test_a_code_that_no_text_writes_alone_is_known(engine: Engine) -> None:
     engine.put(1, ("en", "Cells", "Response of Ly6C(hi) cells."))
     leg = engine.ask("Ly6C monocytes")
-    assert [(hit.record_id, hit.named) for hit in leg.hits] == [(1, False)]
+    assert [(hit.record_id, hit.named) for hit in leg.hits] == [(1, True)]
     assert 0 < leg.known_idf_mass < 1
     assert engine.ask("Ly6C").known_idf_mass == pytest.approx(1.0)
     assert engine.ask("Ly6C").unknown == ()

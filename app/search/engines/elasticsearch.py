@@ -24,6 +24,7 @@ from app.search.engines.elasticsearch_query import (
     covered,
     demanded,
     is_complete,
+    named,
     question_body,
     read_hit,
     spelt,
@@ -155,7 +156,8 @@ class ElasticsearchEngine(SnapshotInPostgres):
                 exact = exact and compiler.exact
             rows[code] = both([either(parts), demanded(code, query)])
         enough = {code: covered(code, query, terms.get(code, {})) for code in LOCALES}
-        return Asked(terms, query.identifiers, rows, locale, enough), exact
+        first = {code: named(code, query) for code in LOCALES}
+        return Asked(terms, query.identifiers, rows, locale, enough, first), exact
 
     def _titles(
         self,

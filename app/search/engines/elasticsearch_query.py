@@ -28,7 +28,8 @@ PREFIX = ":*"
 class Asked:
     """A question for the engine: each locale's terms (``x:*`` a beginning), identifiers, and each locale's rows.
 
-    ``enough`` are the texts of each locale that have as many of the words as the question's rules ask for.
+    ``enough`` are the texts of each locale that have as many of the words as the question's rules ask for, ``first``
+    those that come first.
     """
 
     terms: Mapping[str, LocaleTerms]
@@ -36,6 +37,7 @@ class Asked:
     rows: Mapping[str, Query]
     locale: str | None
     enough: Mapping[str, Query]
+    first: Mapping[str, Query]
 
 
 def spelt(query: ParsedQuery) -> dict[str, dict[str, int]]:
@@ -155,8 +157,7 @@ def _arm(asked: Asked, code: str) -> Query | None:
     words = {"bool": {"should": wanted, "minimum_should_match": 1, "_name": f"score_{code}"}}
     steps = []
     if asked.identifiers:
-        named = {"terms": {f"identifiers_{code}": list(asked.identifiers)}}
-        steps.append({"constant_score": {"filter": named, "boost": NAMED, "_name": f"named_{code}"}})
+        steps.append({"constant_score": {"filter": asked.first[code], "boost": NAMED, "_name": f"named_{code}"}})
     places = _places(code, terms)
     if len(places) == ALL_TERMS_FIRST:
         every = both(list(places.values()))
@@ -182,6 +183,14 @@ def _coded(code: str, name: str) -> Query:
     if pieces := pieces_of(name):
         forms += [{"match_phrase": {f"{field}_{code}": " ".join(pieces)}} for field in ("title", "body")]
     return either(forms)
+
+
+def named(code: str, query: ParsedQuery) -> Query:
+    """Texts that come first: with one of the codes, however they write it; where nothing else is asked for, with one
+    written alone."""
+    if query.codes_only:
+        return {"terms": {f"identifiers_{code}": list(query.identifiers)}}
+    return either([_coded(code, name) for name in query.identifiers])
 
 
 def _scored(code: str, terms: LocaleTerms, identifiers: Sequence[str]) -> list[Query]:

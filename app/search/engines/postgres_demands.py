@@ -28,7 +28,7 @@ def demanded(code: str, query: ParsedQuery) -> ColumnElement[bool]:
 
 def _demand(code: str, one: Demand) -> ColumnElement[bool]:
     if one.identifier is not None:
-        has = _coded(code, one.identifier)
+        has = coded(code, one.identifier)
         return not_(has) if one.negative else has
     asked = _asked(code, one)
     found = _matches(asked)
@@ -53,7 +53,7 @@ def covered(code: str, query: ParsedQuery, words: LocaleTerms | None) -> ColumnE
     ``words``: the locale's lexemes. A word that is one of several lexemes counts once.
     """
     rules = query.filtered
-    named = [_coded(code, name) for name in query.identifiers[: query.free_identifiers]]
+    named = [coded(code, name) for name in query.identifiers[: query.free_identifiers]]
     if rules is None:
         return or_(*named) if query.codes_only else true()
     places: dict[int, list[str]] = {}
@@ -76,7 +76,7 @@ def _any(lexemes: list[str]) -> ColumnElement[bool]:
     return SearchDocument.words.bool_op("@@")(cast(" | ".join(map(quoted, lexemes)), TSQUERY))
 
 
-def _coded(code: str, name: str) -> ColumnElement[bool]:
+def coded(code: str, name: str) -> ColumnElement[bool]:
     """A text that has the identifier: whole, or a code's pieces next to each other."""
     pieces = pieces_of(name)
     return or_(_named(name), _matches(_asked(code, Demand(pieces)))) if pieces else _named(name)

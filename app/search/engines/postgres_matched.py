@@ -36,11 +36,11 @@ from sqlalchemy.orm import Session
 from app.core.documents.models import Impacts, SearchDocument
 from app.core.locale import LOCALES
 from app.search.engines.ports import TOTAL_LIMIT
-from app.search.engines.postgres_demands import covered, demanded
+from app.search.engines.postgres_demands import coded, covered, demanded
 from app.search.engines.postgres_words import is_beginning, quoted
 from app.search.engines.ranking import ALL_TERMS_FIRST, LocaleTerms, Weights
 from app.search.engines.statements import statement_of
-from app.search.matching import ParsedQuery, parse_query
+from app.search.matching import ParsedQuery, parse_query, pieces_of
 
 PLACES = 268_435_456
 EVEN = (1.0, 1.0, 1.0, 1.0)
@@ -155,7 +155,7 @@ def _matches(code: str, asked: Asked, conditions: ColumnElement[bool], has: Colu
     """
     return and_(
         (SearchDocument.locale == code).is_(true()),
-        or_(has, _named(asked)),
+        or_(has, _named(code, asked)),
         demanded(code, asked.query),
         covered(code, asked.query, asked.terms.get(code)),
         conditions,
@@ -167,7 +167,7 @@ def _scored(code: str, asked: Asked, conditions: ColumnElement[bool], both: bool
         SearchDocument.entity,
         SearchDocument.record_id,
         SearchDocument.locale,
-        _named(asked).label("named"),
+        _named(code, asked).label("named"),
         (_has(_text(f"both_{code}")) if both else false()).label("complete"),
         _score(code, asked).label("score"),
     ).where(_matches(code, asked, conditions, _has(_text(f"any_{code}"))))
@@ -186,10 +186,15 @@ def _anything(words: Collection[str]) -> str:
     return " | ".join(quoted(word) for word in words)
 
 
-def _named(asked: Asked) -> ColumnElement[bool]:
+def _named(code: str, asked: Asked) -> ColumnElement[bool]:
+    """Texts that come first: with one of the codes, however they write it; where nothing else is asked for, with one
+    written alone."""
     if not asked.names:
         return false()
-    return SearchDocument.identifiers.bool_op("&&")(cast(list(asked.names), ARRAY(Text)))
+    exact = SearchDocument.identifiers.bool_op("&&")(cast(list(asked.names), ARRAY(Text)))
+    if asked.query.codes_only:
+        return exact
+    return or_(exact, *(coded(code, name) for name in asked.names if pieces_of(name)))
 
 
 def _places(words: LocaleTerms) -> dict[int, list[str]]:
