@@ -132,6 +132,26 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, float]:
     return {name: round(value, 4) for name, value in found.items()}
 
 
+def counts(outcomes: Sequence[Outcome]) -> dict[str, float]:
+    """Over how many cases each metric is. Citation precision is one ratio over all returned sources: it has the number
+    that its heaviest case makes of it (all that were returned ÷ the most of one case)."""
+    cases = [one.case for one in outcomes]
+    relevant = sum(1 for case in cases if case.expected_sources)
+    returned = [len(one.sources) for one in outcomes if one.case.expected_citations]
+    return {
+        "source_hit_at_k": relevant,
+        "mean_reciprocal_rank": relevant,
+        "ndcg_at_k": relevant,
+        "recall_at_k": relevant,
+        "citation_precision": round(sum(returned) / max(returned), 4) if any(returned) else 0,
+        "authorized_empty_accuracy": sum(1 for case in cases if case.expect_empty),
+        "supported_answer_rate": sum(1 for case in cases if case.expect_supported),
+        "abstention_accuracy": sum(1 for case in cases if case.expect_supported or case.expect_abstention),
+        "refusal_accuracy": sum(1 for case in cases if case.expect_refusal),
+        "unavailable_rate": len(cases),
+    }
+
+
 def breaches(found: Mapping[str, float], floors: Mapping[str, float]) -> list[str]:
     """A sentence for each floor that is undercut (a ceiling, where less is better)."""
     return [

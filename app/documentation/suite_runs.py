@@ -23,7 +23,7 @@ from app.documentation.ports import Passages
 from app.documentation.retrieval import MOST as MOST_ANSWERED
 from app.documentation.retrieval import Asked, Retrieval
 from app.documentation.runs.records import RunRecord, suite_results
-from app.documentation.suites import CaseResult, Chunk, Suite, SuiteCase, scores
+from app.documentation.suites import CaseResult, Chunk, Suite, SuiteCase, counts, scores
 
 USUAL_K, MOST_K = 5, 100
 EMBED_SECONDS = 10.0
@@ -225,6 +225,7 @@ class SuiteReport:
             floors=dict(self.floors),
             breaches=list(self.breaches),
             settings={"min_score": self.asked.min_score, "locale": self.asked.locale},
+            counts=counts(self.results),
         )
 
 

@@ -139,6 +139,13 @@ def scores(results: Sequence[CaseResult]) -> dict[str, float]:
     }
 
 
+def counts(results: Sequence[CaseResult]) -> dict[str, int]:
+    """Over how many cases each of the four metrics is."""
+    counted = [one for one in results if not one.case.expect_fail]
+    answerable = sum(1 for one in counted if not one.case.expect_no_answer)
+    return {name: len(counted) if name == "pass_rate" else answerable for name in METRICS}
+
+
 def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 

@@ -98,16 +98,13 @@ def index(*, unit: Unit) -> ResponseReturnValue:
 @blueprint.get("/evaluations/<int:run_id>")
 @in_unit
 def show(run_id: int, *, unit: Unit) -> ResponseReturnValue:
-    """One run: its figures beside their floors, and every case, those that failed first."""
+    """One run: its figures beside their limits, and every case, those that failed first."""
     run = runs().show(unit, actor(), run_id)
     cases = sorted(run.results, key=lambda one: (one.passed or one.known_red, one.position))
     return render_template(
         "evaluations/run.html",
         run=_facts(run),
-        metrics=[
-            {"label": _(METRICS.get(name, name)), "value": value, "floor": run.floors.get(name), "low": _low(run, name)}
-            for name, value in ((name, run.metrics[name]) for name in METRICS if name in run.metrics)
-        ],
+        metrics=[_figure(run, name) for name in METRICS if name in run.metrics],
         cases=[_case(one) for one in cases],
         compare_href=url_for("evaluations.compare", run_id=run.id),
     )
@@ -204,8 +201,19 @@ def _changes(found: RunDiff) -> list[JSON]:
     ]
 
 
+def _figure(run: EvaluationRun, name: str) -> JSON:
+    """One figure with its limit: a floor, or a ceiling where less is better."""
+    return {
+        "label": _(METRICS[name]),
+        "value": run.metrics[name],
+        "limit": run.floors.get(name),
+        "is_ceiling": name in runs().ceilings,
+        "missed": _missed(run, name),
+    }
+
+
 def _line(run: EvaluationRun, names: Sequence[str]) -> JSON:
-    return {**_facts(run), "values": [(_(METRICS[name]), run.metrics.get(name), _low(run, name)) for name in names]}
+    return {**_facts(run), "values": [(_(METRICS[name]), run.metrics.get(name), _missed(run, name)) for name in names]}
 
 
 def _facts(run: EvaluationRun) -> JSON:
@@ -226,12 +234,13 @@ def _facts(run: EvaluationRun) -> JSON:
         "passed": run.passed,
         "cases": run.cases,
         "known_red": sum(1 for one in run.results if one.known_red) if "results" in run.__dict__ else 0,
-        "is_low": bool(run.breaches),
+        "is_low": any(_missed(run, name) for name in run.floors if name not in runs().ceilings),
+        "is_high": any(_missed(run, name) for name in run.floors if name in runs().ceilings),
     }
 
 
-def _low(run: EvaluationRun, name: str) -> bool:
-    """Whether the run says that the metric is below its floor; a dataset says it in a sentence."""
+def _missed(run: EvaluationRun, name: str) -> bool:
+    """Whether the run says that the metric is below its floor or above its ceiling; a dataset says it in a sentence."""
     return any(breach == name or breach.startswith(f"{name} ") for breach in run.breaches)
 
 

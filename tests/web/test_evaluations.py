@@ -8,6 +8,7 @@ from apiflask import APIFlask
 from flask_babel import force_locale
 
 from app.container import Container
+from app.documentation.runs.records import RunRecord
 from app.web.evaluations import _reason
 from tests.fixtures.clients import Browser, People
 from tests.fixtures.runs import keep
@@ -130,3 +131,21 @@ def test_a_figure_in_a_reason_is_written_as_the_language_writes_it(app: APIFlask
     for code, written in (("en", "quality 0.25"), ("it", "0,25")):
         with app.test_request_context(), force_locale(code):
             assert written in _reason({"kind": "not_confident", "value": "0.25"})
+
+
+def test_a_ceiling_is_told_as_one(admin_client: Browser, container: Container) -> None:
+    assert container.evaluations is not None
+    limits = {"source_hit_at_k": 0.9, "unavailable_rate": 0.0}
+    numbers = []
+    for rate, breaches in ((0.0, []), (0.25, ["unavailable_rate is 0.2500, above 0.0000"])):
+        figures = {"source_hit_at_k": 0.95, "unavailable_rate": rate}
+        record = RunRecord("dataset", "user", "user", None, "words", None, figures, [], limits, breaches)
+        with container.units() as unit:
+            numbers.append(container.evaluations.runs.record(unit, record, "command").id)
+    for number, verdict in zip(numbers, ("not exceeded", "above"), strict=True):
+        rows = _table(page(admin_client, f"/evaluations/{number}"), "Figures")
+        hit, away = (next(row for row in rows if name in row) for name in ("Source found", "Unavailable"))
+        assert ("at least 0.9" in hit, "reached" in hit) == (True, True)
+        assert ("at most 0<" in away, f"{verdict}<" in away, "reached" in away) == (True, True, False)
+    shown = page(admin_client, "/evaluations")
+    assert (shown.count("above a ceiling"), shown.count("below a floor")) == (1, 0)

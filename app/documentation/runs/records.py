@@ -7,25 +7,24 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from app.documentation.evaluating import Report
+from app.documentation.evaluation import LOWER_IS_BETTER, Outcome, figures
 from app.documentation.evaluation import METRICS as DATASET_METRICS
-from app.documentation.evaluation import Outcome, figures
+from app.documentation.evaluation import counts as dataset_counts
 from app.documentation.gates import DIGITS
 from app.documentation.runs.models import EvaluationResult, EvaluationRun
+from app.documentation.runs.weights import noise
 from app.documentation.suites import METRICS as SUITE_METRICS
 from app.documentation.suites import CaseResult
 
 State = Literal["broke", "mended", "moved", "same", "added", "removed"]
 STATES: tuple[State, ...] = ("broke", "mended", "removed", "added", "moved", "same")
 """The order in which a comparison shows them."""
-LOWER_IS_BETTER = frozenset({"unavailable_rate"})
-LEAST_NOISE = 0.01
-"""No difference of a figure that is as small as this, or as what one case makes of it, says anything
-(`seed-facts.md` 26.4)."""
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A run that is to be kept; ``metrics`` are rounded to four digits."""
+    """A run that is to be kept; ``metrics`` are rounded to four digits, ``counts`` say over how many cases each is
+    (`weights.py`)."""
 
     kind: Literal["suite", "dataset"]
     suite: str
@@ -38,6 +37,7 @@ class RunRecord:
     floors: Mapping[str, float] = field(default_factory=dict)
     breaches: Sequence[str] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
+    counts: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ class RunDiff:
 def beside(before: EvaluationRun, now: EvaluationRun) -> RunDiff:
     """Every metric of both, without their cases."""
     names = ordered({**before.metrics, **now.metrics})
-    noise = round(max(LEAST_NOISE, 1 / max(1, min(before.cases, now.cases))), DIGITS)
-    metrics = tuple(MetricChange(name, before.metrics.get(name), now.metrics.get(name), noise) for name in names)
+    bands = noise(before, now)
+    metrics = tuple(MetricChange(name, before.metrics.get(name), now.metrics.get(name), bands[name]) for name in names)
     return RunDiff(before, now, metrics, ())
 
 
@@ -175,6 +175,7 @@ def dataset_record(name: str, report: Report, model: str | None, by_words: bool)
         floors=dict(report.dataset.floors),
         breaches=list(report.breaches),
         settings={"version": report.dataset.version, "strategies": list(report.strategies)},
+        counts={"pass_rate": total, **dataset_counts(report.outcomes)},
     )
 
 

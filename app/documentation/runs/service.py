@@ -9,10 +9,12 @@ from pathlib import Path
 from app.core.contracts.actor import Actor
 from app.core.errors import Forbidden, NotFound
 from app.core.unit import Unit
+from app.documentation.evaluation import LOWER_IS_BETTER
 from app.documentation.runs import store
 from app.documentation.runs.commit import commit_of
 from app.documentation.runs.models import EvaluationRun
 from app.documentation.runs.records import RunDiff, RunRecord, beside, difference
+from app.documentation.runs.weights import KEPT
 
 PERMISSION = "evaluations.select"
 PAGE = 50
@@ -32,6 +34,9 @@ class SuiteLine:
 
 class Runs:
     """Runs in the caller's unit. ``named`` are the commits that the environment names, in their order."""
+
+    ceilings = frozenset(LOWER_IS_BETTER)
+    """Metrics whose limit must not be exceeded; that of every other one must not be undercut."""
 
     def __init__(self, root: Path, named: Sequence[str | None] = ()) -> None:
         self._root = root
@@ -53,7 +58,7 @@ class Runs:
             metrics=dict(run.metrics),
             floors=dict(run.floors),
             breaches=list(run.breaches),
-            settings=dict(run.settings),
+            settings={**run.settings, **({KEPT: dict(run.counts)} if run.counts else {})},
             started_by=by,
             results=list(run.results),
         )
