@@ -136,8 +136,9 @@ def test_a_figure_in_a_reason_is_written_as_the_language_writes_it(app: APIFlask
 def test_a_ceiling_is_told_as_one(admin_client: Browser, container: Container) -> None:
     assert container.evaluations is not None
     limits = {"source_hit_at_k": 0.9, "unavailable_rate": 0.0}
+    runs: list[tuple[float, list[str]]] = [(0.0, []), (0.25, ["unavailable_rate is 0.2500, above 0.0000"])]
     numbers = []
-    for rate, breaches in ((0.0, []), (0.25, ["unavailable_rate is 0.2500, above 0.0000"])):
+    for rate, breaches in runs:
         figures = {"source_hit_at_k": 0.95, "unavailable_rate": rate}
         record = RunRecord("dataset", "user", "user", None, "words", None, figures, [], limits, breaches)
         with container.units() as unit:

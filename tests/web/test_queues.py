@@ -53,7 +53,8 @@ def test_a_process_in_whose_place_another_runs_is_not_told_as_silent(
             store.seen(unit.session, f"s{pid}", store.SCHEDULER, None, pid, "host")
         for pid in (10, 11, 12):
             store.seen(unit.session, f"w{pid}", store.WORKER, "embeddings", pid, "host")
-        for pid, started, seen in ((20, 200, 100), (21, 90, 60), (22, 50, 0), (10, 200, 100), (11, 200, 90), (12, 50, 0)):
+        schedulers, workers = ((20, 200, 100), (21, 90, 60), (22, 50, 0)), ((10, 200, 100), (11, 200, 90), (12, 50, 0))
+        for pid, started, seen in (*schedulers, *workers):
             unit.session.execute(
                 text(
                     "update processes set started_at = clock_timestamp() - make_interval(secs => :started),"

@@ -15,7 +15,8 @@ from app.documentation.runs.weights import cases_of, noise
 from app.documentation.suites import CaseResult, SuiteCase, counts
 
 
-def run(settings: dict[str, Any], kind: str = "suite", results: Sequence[EvaluationResult] = (), **metrics: float) -> Any:
+def run(settings: dict[str, Any], kind: str = "suite", results: Sequence[EvaluationResult] = (),
+        **metrics: float) -> EvaluationRun:  # fmt: skip
     return EvaluationRun(kind=kind, suite="s", collection="c", cases=19, metrics=metrics, settings=settings,
                          results=list(results))  # fmt: skip
 
