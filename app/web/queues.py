@@ -81,7 +81,8 @@ def failure() -> ResponseReturnValue:
 def _shown() -> JSON:
     require(actor(), READ)
     found = container().health.overview()
-    gone = [one for group in (found.schedulers, *(queue.workers for queue in found.queues)) for one in _replaced(group)]
+    groups = [(found.schedulers, 1), *((queue.workers, queue.expected) for queue in found.queues)]
+    gone = [one for group, expected in groups for one in _replaced(group, expected)]
     moving = any(queue.waiting or queue.running for queue in found.queues) or any(lag.waiting for lag in found.lags)
     return {
         "problems": _problems(found),
@@ -143,12 +144,14 @@ def _queue(queue: QueueState) -> JSON:
     }
 
 
-def _replaced(group: Sequence[ProcessState]) -> list[ProcessState]:
+def _replaced(group: Sequence[ProcessState], expected: int) -> list[ProcessState]:
     """The silent ones of a group in whose place another was started, after they were last seen. Each start stands for
-    one that is silent, the earliest first; what is left over is missing."""
+    one that is silent, the earliest first. As many as are missing of ``expected`` stay silent, the last seen."""
     started = sorted(one.process.started_at for one in group)
+    silent = sorted((one for one in group if not one.alive), key=lambda one: one.process.seen_at)
+    missing = max(0, expected - (len(group) - len(silent)))
     found = []
-    for one in sorted((one for one in group if not one.alive), key=lambda one: one.process.seen_at):
+    for one in silent[: max(0, len(silent) - missing)]:
         later = next((at for at in started if at > one.process.seen_at), None)
         if later is not None:
             started.remove(later)
