@@ -42,7 +42,8 @@ def noise(before: EvaluationRun, now: EvaluationRun) -> Mapping[str, float]:
 
 
 def _share(cases: float) -> float:
-    return max(LEAST_NOISE, math.ceil(10**DIGITS / max(1.0, cases) - 1e-3) / 10**DIGITS)
+    units = math.ceil(float(10**DIGITS) / max(1.0, cases) - 1e-3)
+    return max(LEAST_NOISE, round(units / float(10**DIGITS), DIGITS))
 
 
 def _told(kind: str, results: Sequence[EvaluationResult]) -> Mapping[str, float]:
@@ -50,10 +51,10 @@ def _told(kind: str, results: Sequence[EvaluationResult]) -> Mapping[str, float]
     counted = [one for one in results if not one.known_red]
     if kind == "dataset":
         answerable = sum(1 for one in counted if one.expected)
-        whole = ("pass_rate", "unavailable_rate")
+        whole = ["pass_rate", "unavailable_rate"]
     else:
         answerable = sum(1 for one in counted if _asks_for_something(one))
-        whole = ("pass_rate",)
+        whole = ["pass_rate"]
     return {**dict.fromkeys(_ANSWERABLE, float(answerable)), **dict.fromkeys(whole, float(len(counted)))}
 
 
