@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -28,11 +29,14 @@ MINUTE_TICKS = 30
 """Every minute: validity dates are to the minute, and a changed model server is noticed within one."""
 
 
+def own_name() -> str:
+    return f"scheduler@{socket.gethostname()}#{os.getpid()}"
+
+
 def tick(parts: Container, number: int) -> None:
     """Look once at what is due."""
     with parts.units() as unit:
-        name = f"scheduler@{socket.gethostname()}#{os.getpid()}"
-        processes.seen(unit.session, name, "scheduler", None, os.getpid(), socket.gethostname())
+        processes.seen(unit.session, own_name(), "scheduler", None, os.getpid(), socket.gethostname())
         if number % MINUTE_TICKS == 0:
             processes.remove_dead(unit.session, 300)
             processes.forget_old_failures(unit.session, 30)
@@ -75,7 +79,10 @@ def main() -> int:
             log.warning("tick_failed", error=type(error).__name__)
         number += 1
         if runtime.STOPPING.wait(TICK_SECONDS):
-            return 0
+            break
+    with suppress(SQLAlchemyError), parts.units() as unit:  # else it would be told as silent beside its successor
+        processes.gone(unit.session, own_name())
+    return 0
 
 
 if __name__ == "__main__":

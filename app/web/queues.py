@@ -81,16 +81,14 @@ def failure() -> ResponseReturnValue:
 def _shown() -> JSON:
     require(actor(), READ)
     found = container().health.overview()
-    groups = [(found.schedulers, 1), *((queue.workers, queue.expected) for queue in found.queues)]
-    gone = [one for group, expected in groups for one in _replaced(group, expected)]
     moving = any(queue.waiting or queue.running for queue in found.queues) or any(lag.waiting for lag in found.lags)
     return {
         "problems": _problems(found),
         "queues": [_queue(queue) for queue in found.queues],
-        "workers": [_worker(state, found, state in gone) for queue in found.queues for state in queue.workers],
+        "workers": [_worker(state, found) for queue in found.queues for state in queue.workers],
         "failures": [_failure(failure) for queue in found.queues for failure in queue.failures],
         "can_manage": actor().may(MANAGE),
-        "schedulers": [_worker(state, found, state in gone) for state in found.schedulers],
+        "schedulers": [_worker(state, found) for state in found.schedulers],
         "loose": [_lease(lease, found.now) for lease in found.loose],
         "events": [
             {
@@ -144,30 +142,13 @@ def _queue(queue: QueueState) -> JSON:
     }
 
 
-def _replaced(group: Sequence[ProcessState], expected: int) -> list[ProcessState]:
-    """The silent ones of a group in whose place another was started, after they were last seen. Each start stands for
-    one that is silent, the earliest first. As many as are missing of ``expected`` stay silent, the last seen."""
-    started = sorted(one.process.started_at for one in group)
-    silent = sorted((one for one in group if not one.alive), key=lambda one: one.process.seen_at)
-    missing = max(0, expected - (len(group) - len(silent)))
-    found = []
-    for one in silent[: max(0, len(silent) - missing)]:
-        later = next((at for at in started if at > one.process.seen_at), None)
-        if later is not None:
-            started.remove(later)
-            found.append(one)
-    return found
-
-
-def _worker(state: ProcessState, found: Overview, replaced: bool) -> JSON:
-    """One process; ``replaced``: it is silent, and another runs in its place."""
+def _worker(state: ProcessState, found: Overview) -> JSON:
     process = state.process
     return {
         "queue": process.queue,
         "pid": process.pid,
         "host": process.host,
         "alive": state.alive,
-        "replaced": replaced,
         "started_at": process.started_at,
         "seen_at": process.seen_at,
         "job": _job(process.job) if process.job and state.alive else None,

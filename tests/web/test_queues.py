@@ -44,34 +44,6 @@ def test_a_silent_worker_is_told_from_a_living_one(container: Container, admin_c
     assert "process 11 on host Silent" in said
 
 
-def test_a_process_in_whose_place_another_runs_is_not_told_as_silent(
-    container: Container, admin_client: Browser
-) -> None:
-    """Three schedulers one after the other, the last alive; one of three workers replaced, one missing."""
-    with container.units() as unit:
-        for pid in (20, 21, 22):
-            store.seen(unit.session, f"s{pid}", store.SCHEDULER, None, pid, "host")
-        for pid in (10, 11, 12):
-            store.seen(unit.session, f"w{pid}", store.WORKER, "embeddings", pid, "host")
-        schedulers, workers = ((20, 200, 100), (21, 90, 60), (22, 50, 0)), ((10, 200, 100), (11, 200, 90), (12, 50, 0))
-        for pid, started, seen in (*schedulers, *workers):
-            unit.session.execute(
-                text(
-                    "update processes set started_at = clock_timestamp() - make_interval(secs => :started),"
-                    " seen_at = clock_timestamp() - make_interval(secs => :seen) where pid = :pid"
-                ),
-                {"pid": pid, "started": started, "seen": seen},
-            )
-    said = words(admin_client.get("/queues"))
-    assert "The scheduler is not running" not in said
-    assert "Replaced by a newer one process 20 on host" in said
-    assert "Replaced by a newer one process 21 on host" in said
-    assert "Alive process 22 on host" in said
-    assert "1 of 2 workers of the queue embeddings are alive" in said
-    assert "process 10 on host Replaced by a newer one" in said
-    assert "process 11 on host Silent" in said
-
-
 def test_what_is_held_is_said_in_words(container: Container, admin_client: Browser) -> None:
     with container.units() as unit:
         store.seen(unit.session, "w", store.WORKER, "embeddings", 10, "host")
