@@ -298,12 +298,18 @@ def _building(bench: FaultBench) -> bool:
     return bool(bench.observe("select pid from pg_stat_progress_create_index where datname = current_database()"))
 
 
+def _waiting(bench: FaultBench) -> bool:
+    """Whether a build has written its index down, and waits for older transactions."""
+    building = "from pg_stat_progress_create_index where datname = current_database()"
+    return bool(bench.observe(f"select pid {building} and phase <> 'initializing'"))
+
+
 def _build_behind(bench: FaultBench, meanwhile: Callable[[], None]) -> None:
     wake = _prepared(bench, "jobs.embeddings_index.index_chunk")
     thread = threading.Thread(target=bench.deliver, args=(wake,))
     with older(bench):
         thread.start()
-        while not _building(bench) and thread.is_alive():
+        while not _waiting(bench) and thread.is_alive():
             pass
         meanwhile()
     thread.join()

@@ -325,12 +325,12 @@ class FaultBench(Bench):
             thread.join()
 
     def cut_connections(self) -> None:
-        """End every backend that works for the console (a server that restarts)."""
+        """End every backend that works for the console, as a server does that restarts; they are gone then."""
         with self.container.engine.connect() as connection:
             connection.execute(
                 text(
-                    f"{TAG} select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() "
-                    "and pid <> pg_backend_pid() and application_name = 'changeover'"
+                    f"{TAG} select pg_terminate_backend(pid, 5000) from pg_stat_activity "
+                    "where datname = current_database() and pid <> pg_backend_pid() and application_name = 'changeover'"
                 )
             )
 
