@@ -96,14 +96,28 @@ def _kept(target: Target, scope: Mapping[str, ColumnElement[bool]], localised: b
 
 def _statement(target: Target, scope: Mapping[str, ColumnElement[bool]], localised: bool, exact: bool) -> Select[Any]:
     arms = [select(_arm(target, entity, condition, localised, exact).subquery()) for entity, condition in scope.items()]
-    c = union_all(*arms).subquery("near").c
-    return select(c.entity, c.record_id, c.locale, c.start, c.end, c.current, c.distance).order_by(
-        c.distance, c.entity, c.record_id, c.locale, c.n
+    near = union_all(*arms).subquery("near")
+    document = aliased(SearchDocument)
+    c = near.c
+    return (
+        select(
+            c.entity,
+            c.record_id,
+            c.locale,
+            c.start,
+            c.end,
+            (document.text_hash == c.text_hash).label("current"),
+            c.distance,
+        )
+        .join(
+            document,
+            and_(document.entity == c.entity, document.record_id == c.record_id, document.locale == c.locale),
+        )
+        .order_by(c.distance, c.entity, c.record_id, c.locale, c.n)
     )
 
 
 def _arm(target: Target, entity: str, condition: ColumnElement[bool], localised: bool, exact: bool) -> Select[Any]:
-    """Each passage has one document, which tells whether it may be seen and whether its text is what was embedded."""
     distance = distance_to(target)
     order = distance + literal_column("0", Float) if exact else distance
     return (
@@ -114,21 +128,13 @@ def _arm(target: Target, entity: str, condition: ColumnElement[bool], localised:
             Embedding.n,
             Embedding.start,
             Embedding.end,
-            (SearchDocument.text_hash == Embedding.text_hash).label("current"),
+            Embedding.text_hash,
             distance.label("distance"),
-        )
-        .join(
-            SearchDocument,
-            and_(
-                SearchDocument.entity == Embedding.entity,
-                SearchDocument.record_id == Embedding.record_id,
-                SearchDocument.locale == Embedding.locale,
-            ),
         )
         .where(
             Embedding.space_id == literal_column(str(int(target.space_id)), Integer),
             Embedding.entity == bindparam(None, entity, String, literal_execute=True),
-            condition,
+            _visible(condition),
             has_locale() if localised else true(),
         )
         .order_by(order)
@@ -143,6 +149,21 @@ def distance_to(target: Target) -> ColumnElement[Any]:
         operator(target.similarity), return_type=Float()
     )(cast(bindparam("asked", type_=String), Vector(length)))
     return distance
+
+
+def _visible(condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    if condition.compare(true()):
+        return true()
+    return (
+        exists()
+        .where(
+            SearchDocument.entity == Embedding.entity,
+            SearchDocument.record_id == Embedding.record_id,
+            SearchDocument.locale == Embedding.locale,
+            condition,
+        )
+        .correlate(Embedding)
+    )
 
 
 def has_locale() -> ColumnElement[bool]:
