@@ -5,6 +5,8 @@ A job loads ids and calls one service method. It may run twice, late or never: t
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,6 +27,11 @@ MODULES = {
     INDEX: ["jobs.embeddings_index"],
     DEFAULT: ["jobs.index_events", "jobs.upkeep"],
 }
+
+
+def own_name(kind: str) -> str:
+    """This process, in the table of processes; ``kind``: the queue of a worker, or ``scheduler``."""
+    return f"{kind}@{socket.gethostname()}#{os.getpid()}"
 
 
 @contextmanager

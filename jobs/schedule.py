@@ -24,19 +24,16 @@ from jobs import runtime
 
 log = structlog.get_logger(__name__)
 
+KIND = "scheduler"
 TICK_SECONDS = 2.0
 MINUTE_TICKS = 30
 """Every minute: validity dates are to the minute, and a changed model server is noticed within one."""
 
 
-def own_name() -> str:
-    return f"scheduler@{socket.gethostname()}#{os.getpid()}"
-
-
 def tick(parts: Container, number: int) -> None:
     """Look once at what is due."""
     with parts.units() as unit:
-        processes.seen(unit.session, own_name(), "scheduler", None, os.getpid(), socket.gethostname())
+        processes.seen(unit.session, runtime.own_name(KIND), KIND, None, os.getpid(), socket.gethostname())
         if number % MINUTE_TICKS == 0:
             processes.remove_dead(unit.session, 300)
             processes.forget_old_failures(unit.session, 30)
@@ -81,7 +78,7 @@ def main() -> int:
         if runtime.STOPPING.wait(TICK_SECONDS):
             break
     with suppress(SQLAlchemyError), parts.units() as unit:  # else it would be told as silent beside its successor
-        processes.gone(unit.session, own_name())
+        processes.gone(unit.session, runtime.own_name(KIND))
     return 0
 
 

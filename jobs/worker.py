@@ -126,7 +126,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("\n".join(error.problems), file=sys.stderr)
         return 2
     configure(parts.config.changeover_log_level)
-    name = f"{queue}@{socket.gethostname()}#{os.getpid()}"
+    name = runtime.own_name(queue)
     assert isinstance(parts.queue, RedisQueue)
     threading.Thread(target=beat, args=(queue, name), name="beat", daemon=True).start()
     runtime.warm_up(parts, queue)

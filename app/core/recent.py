@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
@@ -34,6 +35,17 @@ class Recent(Generic[Key, Value]):
             self._values[key] = value
             while len(self._values) > self._size:
                 self._values.popitem(last=False)
+
+    def of(self, key: Key, make: Callable[[], Value]) -> Value:
+        """The thing, made where it is not kept. What can't be kept, since its key holds a list, is made each time."""
+        try:
+            known = self.get(key)
+        except TypeError:  # unhashable
+            return make()
+        if known is None:
+            known = make()
+            self.put(key, known)
+        return known
 
     def pop(self, key: Key) -> Value | None:
         """The thing, which is not kept any more; None where there is none."""

@@ -105,51 +105,46 @@ def read_dataset(raw: object) -> Dataset:
 
 def figures(outcomes: Sequence[Outcome]) -> dict[str, float]:
     """All metrics, rounded to four digits; 0.0 where no case asks for one."""
-    relevant = [one for one in outcomes if one.case.expected_sources]
-    cited = [one for one in outcomes if one.case.expected_citations]
+    cited = _cited(outcomes)
     returned = sum(len(one.sources) for one in cited)
     correct = sum(len(set(one.sources) & set(one.case.expected_citations)) for one in cited)
-    found = {
-        "source_hit_at_k": mean([float(bool(_ranks(one))) for one in relevant]),
-        "mean_reciprocal_rank": mean([1 / _ranks(one)[0] if _ranks(one) else 0.0 for one in relevant]),
-        "ndcg_at_k": mean([_ndcg(one) for one in relevant]),
-        "recall_at_k": mean([len(_ranks(one)) / len(one.case.expected_sources) for one in relevant]),
-        "citation_precision": correct / returned if returned else 0.0,
-        "authorized_empty_accuracy": mean(
-            [float(not one.sources and not one.unavailable) for one in outcomes if one.case.expect_empty]
-        ),
-        "supported_answer_rate": mean([float(one.confident) for one in outcomes if one.case.expect_supported]),
-        "abstention_accuracy": mean(
-            [
-                float(one.confident != one.case.expect_abstention and not one.unavailable)
-                for one in outcomes
-                if one.case.expect_supported or one.case.expect_abstention
-            ]
-        ),
-        "refusal_accuracy": mean([float(one.refused) for one in outcomes if one.case.expect_refusal]),
-        "unavailable_rate": mean([float(one.unavailable) for one in outcomes]),
-    }
-    return {name: round(value, 4) for name, value in found.items()}
+    found = {name: mean(values) for name, values in _values(outcomes).items()}
+    found["citation_precision"] = correct / returned if returned else 0.0
+    return {name: round(found[name], 4) for name in METRICS}
 
 
 def counts(outcomes: Sequence[Outcome]) -> dict[str, float]:
     """Over how many cases each metric is. Citation precision is one ratio over all returned sources: it has the number
     that its heaviest case makes of it (all that were returned ÷ the most of one case)."""
-    cases = [one.case for one in outcomes]
-    relevant = sum(1 for case in cases if case.expected_sources)
-    returned = [len(one.sources) for one in outcomes if one.case.expected_citations]
+    returned = [len(one.sources) for one in _cited(outcomes)]
+    heaviest = round(sum(returned) / max(returned), 4) if any(returned) else 0
+    return {**{name: len(values) for name, values in _values(outcomes).items()}, "citation_precision": heaviest}
+
+
+def _values(outcomes: Sequence[Outcome]) -> dict[str, list[float]]:
+    """Of each metric that is a mean, the value of every case that asks for it."""
+    relevant = [one for one in outcomes if one.case.expected_sources]
     return {
-        "source_hit_at_k": relevant,
-        "mean_reciprocal_rank": relevant,
-        "ndcg_at_k": relevant,
-        "recall_at_k": relevant,
-        "citation_precision": round(sum(returned) / max(returned), 4) if any(returned) else 0,
-        "authorized_empty_accuracy": sum(1 for case in cases if case.expect_empty),
-        "supported_answer_rate": sum(1 for case in cases if case.expect_supported),
-        "abstention_accuracy": sum(1 for case in cases if case.expect_supported or case.expect_abstention),
-        "refusal_accuracy": sum(1 for case in cases if case.expect_refusal),
-        "unavailable_rate": len(cases),
+        "source_hit_at_k": [float(bool(_ranks(one))) for one in relevant],
+        "mean_reciprocal_rank": [1 / _ranks(one)[0] if _ranks(one) else 0.0 for one in relevant],
+        "ndcg_at_k": [_ndcg(one) for one in relevant],
+        "recall_at_k": [len(_ranks(one)) / len(one.case.expected_sources) for one in relevant],
+        "authorized_empty_accuracy": [
+            float(not one.sources and not one.unavailable) for one in outcomes if one.case.expect_empty
+        ],
+        "supported_answer_rate": [float(one.confident) for one in outcomes if one.case.expect_supported],
+        "abstention_accuracy": [
+            float(one.confident != one.case.expect_abstention and not one.unavailable)
+            for one in outcomes
+            if one.case.expect_supported or one.case.expect_abstention
+        ],
+        "refusal_accuracy": [float(one.refused) for one in outcomes if one.case.expect_refusal],
+        "unavailable_rate": [float(one.unavailable) for one in outcomes],
     }
+
+
+def _cited(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    return [one for one in outcomes if one.case.expected_citations]
 
 
 def breaches(found: Mapping[str, float], floors: Mapping[str, float]) -> list[str]:

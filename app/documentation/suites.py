@@ -129,8 +129,7 @@ class CaseResult:
 def scores(results: Sequence[CaseResult]) -> dict[str, float]:
     """The four metrics, unrounded. ``pass_rate`` counts every case; the others are means over the answerable ones,
     0.0 where there is none. Cases that are known to be red count nowhere."""
-    counted = [one for one in results if not one.case.expect_fail]
-    answerable = [one for one in counted if not one.case.expect_no_answer]
+    counted, answerable = _counted(results)
     return {
         "pass_rate": mean([float(one.passed) for one in counted]),
         "recall_at_k": mean([one.recall for one in answerable]),
@@ -141,9 +140,14 @@ def scores(results: Sequence[CaseResult]) -> dict[str, float]:
 
 def counts(results: Sequence[CaseResult]) -> dict[str, int]:
     """Over how many cases each of the four metrics is."""
+    counted, answerable = _counted(results)
+    return {name: len(counted if name == "pass_rate" else answerable) for name in METRICS}
+
+
+def _counted(results: Sequence[CaseResult]) -> tuple[Sequence[CaseResult], Sequence[CaseResult]]:
+    """The cases that count, and those of them that have an answer."""
     counted = [one for one in results if not one.case.expect_fail]
-    answerable = sum(1 for one in counted if not one.case.expect_no_answer)
-    return {name: len(counted) if name == "pass_rate" else answerable for name in METRICS}
+    return counted, [one for one in counted if not one.case.expect_no_answer]
 
 
 def _plain(text: str) -> str:

@@ -97,14 +97,7 @@ class VectorQueries:
 
     def _compiled(self, entity: str, tree: Filter | None) -> ColumnElement[bool]:
         """The same condition for the same tree: statements are kept by it."""
-        try:
-            known = self._filters.get((entity, tree))
-        except TypeError:  # a value of the tree is a list: nothing to keep it by
-            return self._compile(entity, tree)
-        if known is None:
-            known = self._compile(entity, tree)
-            self._filters.put((entity, tree), known)
-        return known
+        return self._filters.of((entity, tree), lambda: self._compile(entity, tree))
 
     def _embed(self, profile: Profile, wording: str, timeout: float) -> Sequence[float]:
         try:

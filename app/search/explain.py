@@ -12,8 +12,8 @@ from typing import Any, Literal
 from app.core.contracts.conditions import Filter
 from app.core.contracts.planning import Plan
 from app.core.fusion import word_share
-from app.search.budget import Budget
-from app.search.engines.ports import KeywordLeg, LegFailed, Scope, SearchEngine
+from app.search.counts import Counts
+from app.search.engines.ports import KeywordLeg, Scope
 from app.search.fusion import Fused
 from app.search.legs import VectorLeg
 from app.search.matching import ParsedQuery
@@ -90,30 +90,6 @@ class Ran:
     def words_late(self) -> bool:
         """Whether the word leg was given up: then nothing more is asked of it."""
         return self.words.degraded in ("words_timeout", "words_failed") and not self.words.hits
-
-
-class Counts:
-    """How many records another question would have, asked within what the search has left of its budget.
-
-    ``late``: one of them was not counted, for want of time or because the engine failed; nothing is counted after it.
-    """
-
-    def __init__(self, engine: SearchEngine, session: Any, budget: Budget) -> None:
-        self._engine = engine
-        self._session = session
-        self._budget = budget
-        self.late = False
-
-    def total(self, query: ParsedQuery, scope: Scope, locale: str | None) -> int | None:
-        """The records that the words match; None where nobody counted."""
-        if self.late or self._budget.spent():
-            self.late = True
-            return None
-        try:
-            return self._engine.keyword(self._session, query, scope, locale, 1, self._budget.left()).total
-        except LegFailed:
-            self.late = True
-            return None
 
 
 def explained(counts: Counts, ran: Ran, everything: Scope, scores: bool, wide: Scope | None = None) -> dict[str, Any]:

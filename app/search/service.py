@@ -19,8 +19,10 @@ from app.core.errors import Forbidden, Invalid, NotFound
 from app.core.registry import Entity, Registry
 from app.core.unit import Units
 from app.search.answer import Relaxation, SearchHit, SearchRequest, SearchResponse, read_request
+from app.search.budget import LEGS_UNTIL
+from app.search.counts import Counts
 from app.search.engines.ports import Facet, Key, LegFailed, SearchEngine
-from app.search.explain import Counts, Ran, Reason, Why, explained, hit_explained, reason
+from app.search.explain import Ran, Reason, Why, explained, hit_explained, reason
 from app.search.finding import Finder, Outcome
 from app.search.fusion import Fused
 from app.search.matching import parse_question
@@ -197,15 +199,15 @@ class Search:
             work.notes.leave_out("explain")
         return told
 
-    def _counts(self, session: Any, found: Outcome) -> Counts:
-        return Counts(self._engine, session, found.run.budget)
+    def _counts(self, session: Any, found: Outcome, until: float = 1.0) -> Counts:
+        return Counts(self._engine, session, found.run.budget, until)
 
     def _looser(self, session: Any, found: Outcome) -> tuple[Relaxation, ...]:
         """Looser questions for an empty page; none while the words are late anyhow."""
         if found.ran.words_late:
             return ()
         everything = self._scope(found.work.actor, replace(found.work.request, entities=()))
-        return relaxations(self._engine, session, found.work, everything, found.run.budget)
+        return relaxations(self._counts(session, found, LEGS_UNTIL), found.work, everything)
 
     def why(self, actor: Actor, request: SearchRequest, entity: str, record_id: int) -> Why:
         """What becomes of one record that the actor may see in this search (`search-measured.md` 11).

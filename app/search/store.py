@@ -52,15 +52,7 @@ class Records:
         return {row[0]: Facts(*row[1:]) for row in session.execute(statement, {"ids": list(ids)}).all()}
 
     def _statement(self, entity: Entity, tree: Filter | None, told: tuple[str, ...]) -> Select[Any]:
-        key = (entity.name, tree, told)
-        try:
-            known = self._kept.get(key)
-        except TypeError:  # a value of the tree is a list: nothing to keep it by
-            return _facts(entity, tree, told)
-        if known is None:
-            known = _facts(entity, tree, told)
-            self._kept.put(key, known)
-        return known
+        return self._kept.of((entity.name, tree, told), lambda: _facts(entity, tree, told))
 
 
 def _facts(entity: Entity, tree: Filter | None, told: Collection[str]) -> Select[Any]:

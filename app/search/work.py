@@ -14,8 +14,9 @@ from app.core.contracts.strategy import SearchStrategy
 from app.core.contracts.vectors import Guard
 from app.core.registry import Entity
 from app.search.answer import Change, Relaxation, SearchRequest
-from app.search.budget import LEGS_UNTIL, Budget
-from app.search.engines.ports import LegFailed, Scope, SearchEngine
+from app.search.budget import Budget
+from app.search.counts import Counts
+from app.search.engines.ports import Scope
 from app.search.matching import ParsedQuery, parse_query
 from app.search.options import Options
 from app.search.plan import capable, rule_plan
@@ -133,12 +134,10 @@ def facet_fields(entity: Entity, readable: Collection[str]) -> tuple[str, ...]:
     )
 
 
-def relaxations(
-    engine: SearchEngine, session: Any, work: Work, everything: Scope, budget: Budget
-) -> tuple[Relaxation, ...]:
+def relaxations(counts: Counts, work: Work, everything: Scope) -> tuple[Relaxation, ...]:
     """What would have hits, for an empty page (`search-measured.md` 11); only within what the actor may see.
 
-    As many as the budget allows: an empty page is not made late by advice.
+    As many as can be counted in time: an empty page is not made late by advice.
     """
     query, scope, locale = work.query, work.reach.scope, work.request.locale
     asked: list[tuple[Change, ParsedQuery, Scope, str | None]] = []
@@ -152,13 +151,5 @@ def relaxations(
         asked.append(("matching", query.without_rules(), scope, locale))
     if query.demands:
         asked.append(("demands", parse_query(query.phrase), scope, locale))
-    found = []
-    for change, looser, where, code in asked:
-        if budget.spent(LEGS_UNTIL):
-            break
-        try:
-            total = engine.keyword(session, looser, where, code, 1, budget.left(LEGS_UNTIL)).total
-        except LegFailed:
-            break
-        found += [Relaxation(change, total)] if total else []
-    return tuple(found)
+    totals = ((change, counts.total(looser, where, code)) for change, looser, where, code in asked)
+    return tuple(Relaxation(change, total) for change, total in totals if total)

@@ -42,15 +42,7 @@ class Statements:
 
     def get(self, connection: Connection, key: Hashable, build: Callable[[], Select[Any]]) -> Prepared:
         """The statement of ``key``, built when it is not there. A key with a value that can't be hashed is not kept."""
-        try:
-            hash(key)
-        except TypeError:
-            return _prepare(connection, build())
-        found = self._found.get(key)
-        if found is None:
-            found = _prepare(connection, build())
-            self._found.put(key, found)
-        return found
+        return self._found.of(key, lambda: _prepare(connection, build()))
 
 
 STATEMENTS = Statements()

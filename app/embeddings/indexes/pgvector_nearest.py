@@ -89,9 +89,10 @@ class _Nearest:
             limit = min(most, max(ceil(SPARE * limit * self._window / min(full)), limit * 5 // 4))
         whole |= set(short)
         if whole:
-            rows += self._exact({entity: everything[entity] for entity in whole})
-        _, records_of = _counted(rows)
-        self.narrow = {entity for entity in whole if records_of[entity] < self._window}
+            found = self._exact({entity: everything[entity] for entity in whole})
+            _, records_of = _counted(found)
+            self.narrow = {entity for entity in whole if records_of[entity] < self._window}
+            rows += found
         return self._grouped(rows)
 
     def _learn(self, found: Sequence[Any], done: AbstractSet[str]) -> None:

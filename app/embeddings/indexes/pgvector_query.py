@@ -87,11 +87,7 @@ are bound to it. Its conditions are held with it, so that no other can have the 
 
 def _kept(target: Target, scope: Mapping[str, ColumnElement[bool]], localised: bool, exact: bool) -> Select[Any]:
     key = (target, localised, exact, tuple((entity, id(condition)) for entity, condition in scope.items()))
-    known = _STATEMENTS.get(key)
-    if known is None:
-        known = (_statement(target, scope, localised, exact), dict(scope))
-        _STATEMENTS.put(key, known)
-    return known[0]
+    return _STATEMENTS.of(key, lambda: (_statement(target, scope, localised, exact), dict(scope)))[0]
 
 
 def _statement(target: Target, scope: Mapping[str, ColumnElement[bool]], localised: bool, exact: bool) -> Select[Any]:

@@ -165,14 +165,7 @@ class PostgresEngine:
     def _conditions(self, scope: Scope, locale: str | None) -> ColumnElement[bool]:
         """Rows in scope; the same condition for the same scope, since statements are kept by it."""
         key = (tuple(scope.items()), locale)
-        try:
-            known = self._filters_kept.get(key)
-        except TypeError:  # a value of a tree is a list: nothing to keep it by
-            return and_(self._filters.scope(scope), _has_locale(locale))
-        if known is None:
-            known = and_(self._filters.scope(scope), _has_locale(locale))
-            self._filters_kept.put(key, known)
-        return known
+        return self._filters_kept.of(key, lambda: and_(self._filters.scope(scope), _has_locale(locale)))
 
     def suggestions(self, session: Session, prefix: str, scope: Scope, locale: str | None, limit: int) -> Sequence[str]:
         """See :meth:`app.search.engines.ports.SearchEngine.suggestions`."""

@@ -40,7 +40,7 @@ from app.search.engines.postgres_demands import coded, covered, demanded
 from app.search.engines.postgres_words import is_beginning, quoted
 from app.search.engines.ranking import ALL_TERMS_FIRST, LocaleTerms, Weights
 from app.search.engines.statements import statement_of
-from app.search.matching import ParsedQuery, parse_query, pieces_of
+from app.search.matching import ParsedQuery, parse_query
 
 PLACES = 268_435_456
 EVEN = (1.0, 1.0, 1.0, 1.0)
@@ -191,10 +191,9 @@ def _named(code: str, asked: Asked) -> ColumnElement[bool]:
     written alone."""
     if not asked.names:
         return false()
-    exact = SearchDocument.identifiers.bool_op("&&")(cast(list(asked.names), ARRAY(Text)))
     if asked.query.codes_only:
-        return exact
-    return or_(exact, *(coded(code, name) for name in asked.names if pieces_of(name)))
+        return SearchDocument.identifiers.bool_op("&&")(cast(list(asked.names), ARRAY(Text)))
+    return or_(*(coded(code, name) for name in asked.names))
 
 
 def _places(words: LocaleTerms) -> dict[int, list[str]]:

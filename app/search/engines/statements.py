@@ -18,9 +18,5 @@ _KEPT: Recent[Hashable, tuple[Any, ColumnElement[bool]]] = Recent(1024)
 def statement_of(conditions: ColumnElement[bool], make: Callable[..., Statement], *shape: Hashable) -> Statement:
     """``make(conditions, *shape)``, made once for the same conditions and shape; what differs by question is bound."""
     key = (id(conditions), make, shape)
-    known = _KEPT.get(key)
-    if known is None:
-        known = (make(conditions, *shape), conditions)
-        _KEPT.put(key, known)
-    statement: Statement = known[0]
+    statement: Statement = _KEPT.of(key, lambda: (make(conditions, *shape), conditions))[0]
     return statement
