@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
-
-Key = TypeVar("Key")
+from collections.abc import Collection, Sequence
 
 DIGITS = 6
 """Of a fused score: sums of floats in another order make no other ranking."""
@@ -16,10 +13,8 @@ def word_share(words: Sequence[object], vectors: Sequence[object], word_weight: 
     return 1.0 if not vectors else 0.0 if not words else min(max(word_weight, 0.0), 1.0)
 
 
-def min_max(scores: Mapping[Key, float]) -> dict[Key, float]:
+def min_max(scores: Collection[float]) -> list[float]:
     """A leg's scores brought to [0, 1]; where all are equal, each is 1 (`seed-facts.md` 8)."""
-    if not scores:
-        return {}
-    lowest, highest = min(scores.values()), max(scores.values())
+    lowest, highest = min(scores, default=0.0), max(scores, default=0.0)
     span = highest - lowest
-    return {key: (score - lowest) / span if span > 0 else 1.0 for key, score in scores.items()}
+    return [(score - lowest) / span for score in scores] if span > 0 else [1.0] * len(scores)

@@ -18,6 +18,8 @@ from app.core.queue import JobQueue, Wake
 
 Isolation = Literal["READ COMMITTED", "REPEATABLE READ"]
 
+BEGUN = "begun"
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -55,13 +57,22 @@ class Units:
         self.origin: Callable[[], Origin] = Origin
 
     @contextmanager
-    def __call__(self, isolation: Isolation = "READ COMMITTED", origin: Origin | None = None) -> Iterator[Unit]:
-        """Commit at the end, roll back on any error; wake-ups go out after the commit only."""
+    def __call__(
+        self, isolation: Isolation = "READ COMMITTED", origin: Origin | None = None, begin: str | None = None
+    ) -> Iterator[Unit]:
+        """Commit at the end, roll back on any error; wake-ups go out after the commit only.
+
+        ``begin`` are statements that begin the transaction, whatever ``isolation`` says, and go on: the driver would
+        send its own `BEGIN` before them, and wait for the answer. They stand in the session's ``info`` as ``begun``.
+        """
         with self.engine.connect() as connection:
-            connection = connection.execution_options(isolation_level=isolation)
+            connection = connection.execution_options(isolation_level="AUTOCOMMIT" if begin else isolation)
             with Session(bind=connection, expire_on_commit=False, autoflush=True) as session:
                 unit = Unit(session, origin=origin or self.origin())
                 try:
+                    if begin:
+                        connection.exec_driver_sql(begin)
+                        session.info[BEGUN] = begin
                     yield unit
                     session.commit()
                 except BaseException:

@@ -5,7 +5,7 @@ The weights are those that search was measured with (`search-measured.md` 2): ½
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.core.contracts.vectors import PassageHit
@@ -31,8 +31,8 @@ class Found:
 def fused(words: WordMatches, passages: Sequence[PassageHit]) -> list[Found]:
     """Best first, ties by id; a leg without hits leaves the whole weight to the other."""
     share = word_share(words.hits, passages, WORD_SHARE * words.known_mass)
-    by_words = min_max({hit.record_id: hit.score for hit in words.hits})
-    by_meaning = min_max({hit.record_id: hit.similarity for hit in passages})
+    by_words = _parts({hit.record_id: hit.score for hit in words.hits})
+    by_meaning = _parts({hit.record_id: hit.similarity for hit in passages})
     best = {hit.record_id: hit for hit in passages}
 
     def score(key: int) -> float:
@@ -40,3 +40,7 @@ def fused(words: WordMatches, passages: Sequence[PassageHit]) -> list[Found]:
 
     found = [Found(key, score(key), best.get(key)) for key in by_words | by_meaning]
     return sorted(found, key=lambda one: (-one.score, one.record_id))
+
+
+def _parts(scores: Mapping[int, float]) -> dict[int, float]:
+    return dict(zip(scores, min_max(scores.values()), strict=True))

@@ -147,7 +147,7 @@ class Retrieval:
         if self._vectors is None or by_words:
             return _Meaning(degraded="mode_unavailable")
         with self._units() as unit:
-            reason = self._vectors.unavailable(unit.session)
+            reason = self._vectors.guard(unit.session).reason
         if reason:
             return _Meaning(degraded=reason)
         try:

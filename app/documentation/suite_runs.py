@@ -86,7 +86,7 @@ class PassageRetriever:
         if self._vectors is None:
             raise Unavailable("evaluation.no_vectors", reason="mode_unavailable")
         with self._units() as unit:
-            reason = self._vectors.unavailable(unit.session)
+            reason = self._vectors.guard(unit.session).reason
         if reason:
             raise Unavailable("evaluation.no_vectors", reason=reason)
         return self._vectors

@@ -52,10 +52,6 @@ class VectorQueries:
         serving = serving_store.guarded(session)
         return Guard(_reason(serving), serving)
 
-    def unavailable(self, session: Session) -> Unavailability | None:
-        """See the contract."""
-        return self.guard(session).reason
-
     def known_vector(self, text: str, guard: Guard) -> QueryVector | None:
         """See the contract."""
         if not isinstance(guard.serving, Guarded):
@@ -79,6 +75,10 @@ class VectorQueries:
             self._questions.put(serving.epoch, question, vector)
         return _vector(serving, vector)
 
+    def settings(self, query: QueryVector, window: int) -> str:
+        """See the contract."""
+        return self._index.settings(query.space_id, window)
+
     def nearest(
         self,
         session: Session,
@@ -87,9 +87,11 @@ class VectorQueries:
         locale: str | None,
         window: int,
         leave: Leave | None = None,
+        seen: Guard | None = None,
     ) -> list[PassageHit]:
         """The best ``window`` records; see :class:`~app.core.contracts.vectors.VectorSearch`."""
-        target = target_of(session, query)
+        serving = seen.serving if seen else None
+        target = target_of(session, query, serving if isinstance(serving, Guarded) else None)
         if not scope:
             return []
         rows = {entity: Rows(tree, self._compiled(entity, tree)) for entity, tree in scope.items()}
@@ -133,10 +135,10 @@ def serving_model(session: Session) -> str | None:
     return serving.model_key if serving else None
 
 
-def target_of(session: Session, query: QueryVector) -> Target:
+def target_of(session: Session, query: QueryVector, seen: Guarded | None = None) -> Target:
     """Where the vector of a question may be looked for. Raises :class:`ServingChanged` unless what it was made under
-    serves still."""
-    serving = serving_store.current(session)
+    serves still, as was ``seen`` in the same snapshot or stands in the serving row now."""
+    serving = seen or serving_store.current(session)
     if (
         serving is None
         or serving.suspended_reason

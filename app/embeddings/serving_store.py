@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 from app.embeddings.profiles import Profile
 
 GUARDED = text("""
-select s.space_id, s.epoch, s.model_key, s.suspended_reason, s.dimensions = v.dimensions, v.declaration, exists (
+select s.space_id, s.epoch, s.model_key, s.suspended_reason, s.dimensions, s.similarity, s.dimensions = v.dimensions,
+    v.declaration, exists (
     select from search_documents d
     cross join lateral (select from embeddings e
         where e.entity = d.entity and e.record_id = d.record_id and e.locale = d.locale and e.space_id = s.space_id
@@ -34,6 +35,8 @@ class Guarded:
     epoch: int
     model_key: str
     suspended_reason: str | None
+    dimensions: int
+    similarity: str
     fits: bool
     declaration: Mapping[str, Any]
     filled: bool

@@ -104,7 +104,7 @@ class Finder:
                 guard = vectors.guard(unit.session) if vectors is not None and options.orchestration else Guard()
                 if not work.may_be_deep:
                     work = self._ruled(work, options, guard)
-                    question = self._known(work)
+                    question = self._known(work, guard)
                     return work, None if question is None else self._found(unit.session, work, question, show)
         except ServingChanged:
             return self._guarded(work), None
@@ -199,8 +199,11 @@ class Finder:
         with work.watch.stage("vector"):
             return self._legs.question(vectors, run.wording, run.budget, run.guard)
 
-    def _known(self, work: Work) -> Question | None:
-        """The question's vector, or that there is none to be had; None while a model must be asked for it."""
+    def _known(self, work: Work, seen: Guard | None = None) -> Question | None:
+        """The question's vector, or that there is none to be had; None while a model must be asked for it.
+
+        ``seen``: what the guard saw in the snapshot of this search.
+        """
         vectors, run = work.strategy.vectors, work.decided
         if vectors is None:
             return Question()
@@ -210,7 +213,7 @@ class Finder:
             return Question()
         with work.watch.stage("vector"):
             query = vectors.known_vector(run.wording, run.guard)
-        return None if query is None else Question(QuestionVector(vectors, query, run.budget))
+        return None if query is None else Question(QuestionVector(vectors, query, run.budget, seen))
 
     def _ran(self, session: Any, work: Work, run: Run, question: Question) -> Ran:
         """Both legs, fused, and the best of them ordered by the heuristic where a plan asks for it."""

@@ -24,6 +24,10 @@ class Scored(NamedTuple):
     first: bool = False
 
 
+Place = tuple[int | None, float | None, bool]
+NOWHERE: Place = (None, None, False)
+
+
 class Fused(NamedTuple):
     """A record with its place (1-based) in each leg, None where the leg has not got it. ``score`` is in [0, 1], and
     above it only where a plan adds for ranks or agreement.
@@ -74,33 +78,24 @@ def fuse(
     leg whose scores are all equal says 1 for each of its hits (`seed-facts.md` 8).
     """
     share = word_share(words, vectors, word_weight)
-    word_scores, vector_scores = _scores(words), _scores(vectors)
-    word_ranks, vector_ranks = _ranks(words), _ranks(vectors)
-    first = {scored.key for scored in words if scored.first}
-    order, rest = [], 1 - share
-    for key in word_scores | vector_scores:
-        score = share * word_scores.get(key, 0.0) + rest * vector_scores.get(key, 0.0)
-        if extra:
-            score += extra.of((word_ranks.get(key), vector_ranks.get(key)))
-        order.append((key not in first, -round(score, DIGITS), key))
+    rest, adds = 1 - share, extra if extra else None
+    by_words, by_meaning = _placed(words), _placed(vectors)
+    order = []
+    for key in by_words | by_meaning:
+        words_rank, words_part, first = by_words.get(key, NOWHERE)
+        vector_rank, vector_part, _ = by_meaning.get(key, NOWHERE)
+        score = share * (words_part or 0.0) + rest * (vector_part or 0.0)
+        if adds:
+            score += adds.of((words_rank, vector_rank))
+        order.append((not first, -round(score, DIGITS), key, words_rank, vector_rank, words_part, vector_part))
     order.sort()
     return [
-        Fused(
-            key,
-            -behind,
-            word_ranks.get(key),
-            vector_ranks.get(key),
-            not later,
-            word_scores.get(key),
-            vector_scores.get(key),
-        )
-        for later, behind, key in order
+        Fused(key, -behind, words_rank, vector_rank, not later, words_part, vector_part)
+        for later, behind, key, words_rank, vector_rank, words_part, vector_part in order
     ]
 
 
-def _scores(leg: Sequence[Scored]) -> dict[Key, float]:
-    return min_max({one.key: one.score for one in leg})
-
-
-def _ranks(leg: Sequence[Scored]) -> dict[Key, int]:
-    return {one.key: rank for rank, one in enumerate(leg, start=1)}
+def _placed(leg: Sequence[Scored]) -> dict[Key, Place]:
+    """Where each record stands in a leg: its rank, its score in [0, 1], and whether it comes first."""
+    parts = min_max([score for _, score, _ in leg])
+    return {key: (rank, part, first) for rank, ((key, _, first), part) in enumerate(zip(leg, parts, strict=True), 1)}

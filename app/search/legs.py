@@ -25,7 +25,7 @@ from app.core.errors import ModelServerFailed, Unavailable
 from app.core.unit import Units
 from app.search.beside import beside
 from app.search.budget import EMBED_SHARE, LEGS_UNTIL, Budget
-from app.search.store import adopt_snapshot, export_snapshot
+from app.search.store import adopting, export_snapshot
 
 ABREAST = 6
 """Vector legs of one process at a time; each takes a connection beside that of its search."""
@@ -49,11 +49,13 @@ class VectorLeg:
 
 @dataclass(frozen=True)
 class QuestionVector:
-    """A question's vector, who searches with it, and until when."""
+    """A question's vector, who searches with it, and until when. ``seen``: what the guard saw, where the legs look at
+    the same snapshot."""
 
     search: VectorSearch
     query: QueryVector
     budget: Budget
+    seen: Guard | None = None
 
 
 @dataclass(frozen=True)
@@ -102,13 +104,17 @@ class Legs:
             return lambda: VectorLeg(degraded=question.degraded, disabled=question.disabled)
         snapshot, budget = export_snapshot(session), vector.budget
         leave = Leave(lambda: budget.left(LEGS_UNTIL))
+        settings, known = vector.search.settings(vector.query, window), dict(session.info)
+
+        def opening() -> str:
+            return adopting(snapshot, budget.left(LEGS_UNTIL), settings)
 
         def nearest(inner: Any) -> Sequence[PassageHit]:
-            adopt_snapshot(inner, snapshot, budget.left(LEGS_UNTIL))
-            return vector.search.nearest(inner, vector.query, scope, locale, window, leave)
+            inner.info.update(known)  # it sees the same snapshot
+            return vector.search.nearest(inner, vector.query, scope, locale, window, leave, vector.seen)
 
         leg: Future[VectorLeg] = Future()
-        beside(lambda: self._run(nearest, budget, leave, leg))
+        beside(lambda: self._run(opening, nearest, budget, leave, leg))
 
         def wait() -> VectorLeg:
             try:
@@ -119,7 +125,12 @@ class Legs:
         return wait
 
     def _run(
-        self, nearest: Callable[[Any], Sequence[PassageHit]], budget: Budget, leave: Leave, leg: Future[VectorLeg]
+        self,
+        opening: Callable[[], str],
+        nearest: Callable[[Any], Sequence[PassageHit]],
+        budget: Budget,
+        leave: Leave,
+        leg: Future[VectorLeg],
     ) -> None:
         """Tell ``leg`` what came of it, as soon as it is known: nobody waits for the end of the transaction."""
         if not self._room.acquire(timeout=budget.left(LEGS_UNTIL)):
@@ -127,7 +138,7 @@ class Legs:
             return
         started = self._clock.monotonic()
         try:
-            with self._units("REPEATABLE READ") as unit:
+            with self._units(begin=opening()) as unit:
                 passages = tuple(nearest(unit.session))
                 took = round((self._clock.monotonic() - started) * 1000, 1)
                 leg.set_result(VectorLeg(passages, ran=True, degraded=leave.degraded, took_ms=took))

@@ -35,12 +35,27 @@ def folded(word: str) -> str:
 def likely_words(text: str, beginnings: AbstractSet[str]) -> set[str]:
     """The lower-cased words of ``text`` that begin like a term of the question: a stem changes the end only."""
     found: set[str] = set()
-    for piece in set(_SPANS.findall(text[:SEARCHED].lower())):
+    text = text[:SEARCHED].lower()
+    if text.isascii():
+        return {word[:WORD_LIMIT] for word in _beginning(text, beginnings) if word[:3] in beginnings}
+    for piece in set(_SPANS.findall(text)):
         if not piece.isascii():  # one word or several
             found.update(word for word in words_of(piece) if folded(word)[:3] in beginnings)
         elif piece[:3] in beginnings:
             found.add(piece[:WORD_LIMIT])
     return found
+
+
+def _beginning(text: str, beginnings: AbstractSet[str]) -> Iterator[str]:
+    """The words of an ASCII text that begin so: each beginning is looked for, a tenth of the time to cut the text."""
+    for beginning in beginnings:
+        at = text.find(beginning)
+        while at >= 0:
+            word = _SPANS.match(text, at)
+            end = word.end() if word else at + 1
+            if word and not text[at - 1 : at].isalnum():
+                yield word.group()
+            at = text.find(beginning, end)
 
 
 def snippet(

@@ -49,7 +49,7 @@ class Records:
     ) -> dict[int, Facts]:
         """Facts by id, of the records that are there and pass ``tree``; only ``readable`` fields are told."""
         statement = self._statement(entity, tree, tuple(name for name in TOLD if name in readable))
-        return {row[0]: Facts(*row[1:]) for row in session.execute(statement, {"ids": list(ids)}).all()}
+        return {row[0]: Facts(*row[1:]) for row in session.connection().execute(statement, {"ids": list(ids)}).all()}
 
     def _statement(self, entity: Entity, tree: Filter | None, told: tuple[str, ...]) -> Select[Any]:
         return self._kept.of((entity.name, tree, told), lambda: _facts(entity, tree, told))
@@ -68,15 +68,16 @@ def _facts(entity: Entity, tree: Filter | None, told: Collection[str]) -> Select
 
 def export_snapshot(session: Session) -> str:
     """The name under which another transaction can see what this one sees, for as long as this one is open."""
-    return str(session.scalar(EXPORT))
+    return str(session.connection().scalar(EXPORT))
 
 
-def adopt_snapshot(session: Session, name: str, seconds: float) -> None:
-    """See what the exporting transaction sees; the first statement of a REPEATABLE READ transaction.
+def adopting(name: str, seconds: float, settings: str) -> str:
+    """What begins a transaction that sees what the exporting one sees, with ``settings`` of its own.
 
     Its statements end after ``seconds``. The name is PostgreSQL's own and goes in as a literal, as its grammar demands.
     """
     if not re.fullmatch(r"[0-9A-F-]+", name):
         raise ValueError(name)
     limit = max(1, round(seconds * 1000))
-    session.execute(text(f"set transaction snapshot '{name}'; set local statement_timeout = {limit}"))
+    begin = "begin isolation level repeatable read; set transaction snapshot"
+    return f"{begin} '{name}'; set local statement_timeout = {limit}; {settings}"

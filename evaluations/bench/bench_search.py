@@ -9,6 +9,7 @@ the same time where both ran. All are taken in turns on the same tables.
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import tempfile
 import threading
@@ -43,8 +44,8 @@ MODES = ("keyword", "vector", "hybrid")
 OVER_LEG_MS, OVER_RAW, OVER_SUM = 3.0, 1.5, 1.1
 NEAREST = 10
 WINDOW = 200
-OWN = ("pg_export_snapshot", "set transaction snapshot")
-"""Statements that mean nothing on another connection."""
+OWN = re.compile(r"select pg_export_snapshot\(\)|begin [^;]*; set transaction snapshot [^;]*; ")
+"""What means nothing on another connection."""
 
 Statement = tuple[str, Any]
 Call = Callable[[Asking], None]
@@ -82,11 +83,12 @@ def call_of(parts: Container, mode: str, share: str) -> Call:
 
 def recorded(parts: Container, call: Call, asking: Asking) -> list[list[Statement]]:
     """What one call sends to the database, by connection, in order."""
-    found: dict[int, list[Statement]] = {}
+    found: dict[Any, list[Statement]] = {}
 
     def note(connection: Any, cursor: Any, statement: str, parameters: Any, context: Any, many: bool) -> None:
-        if not any(own in statement for own in OWN):
-            found.setdefault(threading.get_ident(), []).append((statement, parameters))
+        statement = OWN.sub("", statement)
+        if statement:
+            found.setdefault(connection.connection.driver_connection, []).append((statement, parameters))
 
     event.listen(parts.engine, "before_cursor_execute", note)
     try:

@@ -72,10 +72,6 @@ class VectorSearch(Protocol):
         """The guard (`seed-facts.md` 6): the first reason that holds, in its order, or what serves."""
         ...
 
-    def unavailable(self, session: Any) -> Unavailability | None:
-        """The reason of :meth:`guard` alone."""
-        ...
-
     def known_vector(self, text: str, guard: Guard) -> QueryVector | None:
         """The vector of a question that was asked before under what the guard saw; asks nobody and never waits."""
         ...
@@ -88,6 +84,11 @@ class VectorSearch(Protocol):
         """
         ...
 
+    def settings(self, query: QueryVector, window: int) -> str:
+        """Statements without an answer that :meth:`nearest` would begin with: who begins a transaction for it may send
+        them along, which saves a round trip."""
+        ...
+
     def nearest(
         self,
         session: Any,
@@ -96,9 +97,12 @@ class VectorSearch(Protocol):
         locale: str | None,
         window: int,
         leave: Leave | None = None,
+        seen: Guard | None = None,
     ) -> list[PassageHit]:
         """The best ``window`` records of the entities in ``scope``, best first, ties by entity and id.
 
+        ``seen``: what the guard saw in the snapshot of ``session``, and the question's vector was known under; without
+        it the serving row is read again.
         ``locale`` restricts records to those that have that translation. An engine beside the database is waited for no
         longer than ``leave`` says (None: as for every request to it). Raises :class:`ServingChanged`.
         """

@@ -39,6 +39,10 @@ class ChosenIndex:
         self._clock = clock
         self._skipped: dict[int, float] = {}
 
+    def settings(self, space_id: int, window: int) -> str:
+        """See :meth:`app.embeddings.indexes.ports.PassageIndex.settings`; PostgreSQL may have to stand in."""
+        return self._postgres.settings(space_id, window)
+
     def nearest(self, session: Session, lookup: Lookup) -> list[PassageHit]:
         """See :meth:`app.embeddings.indexes.ports.PassageIndex.nearest`; whoever stood in is noted in its ``leave``."""
         if not self._is_chosen(session):

@@ -37,6 +37,10 @@ class PgvectorIndex:
         self._taken: dict[int, float] = {}
         self._narrow: Recent[tuple[int, str, str | None, int], ColumnElement[bool]] = Recent(NARROW)
 
+    def settings(self, space_id: int, window: int) -> str:
+        """See :meth:`app.embeddings.indexes.ports.PassageIndex.settings`."""
+        return pgvector_query.settings(_asked(window, self._taken.get(space_id, 1.0)))
+
     def nearest(self, session: Session, lookup: Lookup) -> list[PassageHit]:
         """See :meth:`app.embeddings.indexes.ports.PassageIndex.nearest`."""
         space = lookup.target.space_id
@@ -73,7 +77,7 @@ class _Nearest:
         whole = set(self.narrow)
         rows: list[Any] = []
         most = self._window * MOST
-        limit = min(most, ceil(self._window * self.taken))
+        limit = _asked(self._window, self.taken)
         self.taken = max(1.0, self.taken * 0.98)
         pgvector_query.prepare(self._session, limit)
         while short:
@@ -128,6 +132,11 @@ class _Nearest:
                 break
             best.setdefault((row[0], row[1]), row)
         return [hit_of(self._lookup.target, row) for row in best.values()]
+
+
+def _asked(window: int, taken: float) -> int:
+    """Passages to ask for first."""
+    return min(window * MOST, ceil(window * taken))
 
 
 def _counted(found: Sequence[Any]) -> tuple[Counter[str], Counter[str]]:

@@ -23,7 +23,6 @@ from sqlalchemy import (
     exists,
     literal_column,
     select,
-    text,
     true,
     union_all,
 )
@@ -31,6 +30,7 @@ from sqlalchemy.orm import Session, aliased
 
 from app.core.documents.models import SearchDocument
 from app.core.recent import Recent
+from app.core.unit import BEGUN
 from app.embeddings.indexes.pgvector import operator
 from app.embeddings.indexes.ports import Target
 from app.embeddings.models import Embedding
@@ -39,10 +39,17 @@ SCAN_LIMIT = 1000
 """The largest `hnsw.ef_search`."""
 
 
-def prepare(session: Session, window: int) -> None:
-    """Settings of this transaction for scans of a window (`known-bugs.md` 28)."""
+def settings(window: int) -> str:
+    """Of a transaction for scans of a window (`known-bugs.md` 28)."""
     effort = min(max(int(window), 40), SCAN_LIMIT)
-    session.execute(text(f"set local hnsw.ef_search = {effort}; set local hnsw.iterative_scan = 'strict_order'"))
+    return f"set local hnsw.ef_search = {effort}; set local hnsw.iterative_scan = 'strict_order'"
+
+
+def prepare(session: Session, window: int) -> None:
+    """Send :func:`settings`, unless the transaction began with them."""
+    wanted = settings(window)
+    if wanted not in session.info.get(BEGUN, ""):
+        session.connection().exec_driver_sql(wanted)
 
 
 def passages(

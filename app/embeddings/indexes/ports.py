@@ -56,6 +56,10 @@ class Lookup:
 class PassageIndex(Protocol):
     """Finds records by their passages."""
 
+    def settings(self, space_id: int, window: int) -> str:
+        """Statements that :meth:`nearest` begins with on PostgreSQL, unless its transaction began with them."""
+        ...
+
     def nearest(self, session: Session, lookup: Lookup) -> list[PassageHit]:
         """The best passage of each of the best records, best first, ties by entity and id.
 

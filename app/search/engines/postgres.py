@@ -32,11 +32,11 @@ from app.core.contracts.documents import WordColumns
 from app.core.documents.models import SearchDocument
 from app.core.recent import Recent
 from app.search.engines.ports import TOTAL_LIMIT, Facet, FoundDocument, Key, KeywordHit, KeywordLeg, Scope
-from app.search.engines.postgres_coverage import shares
+from app.search.engines.postgres_coverage import share, shares
 from app.search.engines.postgres_demands import satisfied
 from app.search.engines.postgres_facets import facets
 from app.search.engines.postgres_limit import limited, paced
-from app.search.engines.postgres_matched import Asked, best, keys
+from app.search.engines.postgres_matched import COVERED, Asked, best, keys
 from app.search.engines.postgres_spelling import corrections
 from app.search.engines.postgres_suggestions import suggestions
 from app.search.engines.postgres_words import Counts, Lexemes
@@ -60,8 +60,6 @@ from app.search.matching import ParsedQuery
 
 SCOPES = 1024
 ASKED = "search.asked"
-COVERED = 5
-"""So many of the best hits say how much of the question they have (`search-measured.md` 6)."""
 
 
 class PostgresEngine:
@@ -102,7 +100,7 @@ class PostgresEngine:
         if not rows and not query.identifiers and only_stop_words:
             return self._titles(session, query, scope, locale, window)
         hits = ranked(rows)
-        shared = shares(session, asked, hits[:COVERED], statistics)
+        shared = [share(asked, statistics, row.locale, row.held, row.names) for row in rows[:COVERED]]
         return KeywordLeg(
             hits=[*(hit._replace(coverage=share) for hit, share in zip(hits, shared, strict=False)), *hits[COVERED:]],
             total=min(total, TOTAL_LIMIT),

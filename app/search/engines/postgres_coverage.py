@@ -13,9 +13,9 @@ from app.core.clock import Clock
 from app.core.contracts.conditions import Filter
 from app.core.contracts.words import WordHit, WordMatches
 from app.search.engines.ports import KeywordHit, SearchEngine
-from app.search.engines.postgres_matched import Asked
+from app.search.engines.postgres_matched import Asked, anything
 from app.search.engines.postgres_words import Counts, Lexemes, quoted
-from app.search.engines.ranking import LocaleTerms, Statistics, significant, typed
+from app.search.engines.ranking import Statistics, significant
 from app.search.engines.schema import configuration
 from app.search.matching import parse_query, words_of
 
@@ -38,36 +38,31 @@ order by c.place
 
 
 def shares(session: Session, asked: Asked, hits: Sequence[KeywordHit], statistics: Statistics) -> list[float]:
-    """For each hit the share, in [0, 1], of the question's idf that its text has; a word in several forms counts once.
-
-    A word that no text has counts, and is missing everywhere.
-    """
+    """The :func:`share` of each hit."""
     if not hits:
         return []
-    forms = {code: _forms(words) for code, words in typed(asked.terms, asked.query.typed).items()}
+    queries = {code: json.dumps([anything(one) for one in asked.forms(code)]) for code in {hit.locale for hit in hits}}
     values = {
         "names": list(asked.names),
         "entities": [hit.entity for hit in hits],
         "ids": [hit.record_id for hit in hits],
         "locales": [hit.locale for hit in hits],
-        "queries": [json.dumps([" | ".join(map(quoted, one)) for one in forms.get(hit.locale, [])]) for hit in hits],
+        "queries": [queries[hit.locale] for hit in hits],
     }
     found = session.execute(SHARES, values).all()
-    result = []
-    for hit, (held, named) in zip(hits, found, strict=True):
-        weights = [max(statistics.lexeme_idf(hit.locale, word) for word in one) for one in forms.get(hit.locale, [])]
-        whole = sum(weights) + sum(asked.names.values())
-        has = sum(weight for weight, here in zip(weights, held, strict=True) if here)
-        result.append((has + sum(asked.names[name] for name in named)) / whole if whole else 0.0)
-    return result
+    return [share(asked, statistics, hit.locale, held, named) for hit, (held, named) in zip(hits, found, strict=True)]
 
 
-def _forms(words: LocaleTerms) -> list[list[str]]:
-    """The lexemes of each term."""
-    places: dict[int, list[str]] = {}
-    for word, place in words.items():
-        places.setdefault(place, []).append(word)
-    return list(places.values())
+def share(asked: Asked, statistics: Statistics, locale: str, held: Sequence[bool], named: Sequence[str]) -> float:
+    """The share, in [0, 1], of the question's idf that a text has; a word in several forms counts once.
+
+    ``held`` says so of each term that was typed, ``named`` are the identifiers that it has. A word that no text has
+    counts, and is missing everywhere.
+    """
+    weights = [max(statistics.lexeme_idf(locale, word) for word in one) for one in asked.forms(locale)]
+    whole = sum(weights) + sum(asked.names.values())
+    has = sum(weight for weight, here in zip(weights, held, strict=True) if here)
+    return (has + sum(asked.names[name] for name in named)) / whole if whole else 0.0
 
 
 class PostgresWordSearch:

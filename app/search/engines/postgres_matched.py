@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import (
     CTE,
+    Boolean,
     ColumnElement,
     Float,
     Integer,
@@ -22,11 +23,13 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
+    column,
     false,
     func,
     literal,
     or_,
     select,
+    text,
     true,
     union_all,
 )
@@ -38,13 +41,31 @@ from app.core.locale import LOCALES
 from app.search.engines.ports import TOTAL_LIMIT
 from app.search.engines.postgres_demands import coded, covered, demanded
 from app.search.engines.postgres_words import is_beginning, quoted
-from app.search.engines.ranking import ALL_TERMS_FIRST, LocaleTerms, Weights
+from app.search.engines.ranking import ALL_TERMS_FIRST, LocaleTerms, Weights, typed
 from app.search.engines.statements import statement_of
 from app.search.matching import ParsedQuery, parse_query
 
 PLACES = 268_435_456
 EVEN = (1.0, 1.0, 1.0, 1.0)
 ROUGHLY = cast(literal(list(EVEN)), ARRAY(Float(24)))
+
+COVERED = 5
+"""So many of the best hits say how much of the question they have (`search-measured.md` 6)."""
+FORMS = " ".join(f"when '{code}' then cast(:forms_{code} as text[])" for code in LOCALES)
+HELD = (
+    text(f"""
+    select array(select d.words @@ cast(q.query as tsquery)
+            from unnest(case best.locale {FORMS} end) with ordinality as q (query, place) order by q.place) as held,
+        array(select unnest(d.identifiers) intersect select unnest(cast(:names as text[]))) as names
+    from search_documents d
+    where d.entity = best.entity and d.locale = best.locale
+        and d.record_id = case when best.place <= {COVERED} then best.record_id end
+    """)
+    .columns(column("held", ARRAY(Boolean)), column("names", ARRAY(Text)))
+    .lateral("best_held")
+)
+"""Of the record in a row of ``best``. The place stands in the key: as a condition of its own it is looked at last, when
+the text of each row has been read."""
 
 Chosen = Mapping[str, Collection[str]]
 """Locale to the lexemes of which a text must have one to be looked at."""
@@ -70,6 +91,10 @@ class Asked:
             return False
         return not any(is_beginning(word) for words in self.terms.values() for word in words)
 
+    def forms(self, code: str) -> list[list[str]]:
+        """The lexemes of each term that was typed, in a locale."""
+        return list(_places(typed(self.terms, self.query.typed).get(code, {})).values())
+
     def whole(self, code: str) -> dict[str, float]:
         """The lexemes of a locale that are no beginnings, and what they weigh."""
         return {word: weight for word, weight in (self.weights.get(code) or {}).items() if not is_beginning(word)}
@@ -85,6 +110,9 @@ def best(
 ) -> Sequence[Any]:
     """The best ``window`` records, in their best locale each; ``counted``: each row with the number of all that are
     looked at, up to one more than is counted.
+
+    The first :data:`COVERED` say what of the question they have: ``held`` for the forms of each term, ``names`` of its
+    identifiers. To ask for that afterwards takes as long as to find the texts of a small index.
 
     Only what hardly any question has (operators, rules that remove hits, identifiers, beginnings) makes a statement of
     its own.
@@ -109,16 +137,17 @@ def _values(
     asked: Asked, chosen: Chosen, codes: Collection[str], both: Collection[str], window: int
 ) -> dict[str, object]:
     """What is bound to the named places of a statement."""
-    values: dict[str, object] = {"most": window}
+    values: dict[str, object] = {"most": window, "names": list(asked.names)}
+    values |= {f"forms_{code}": [anything(one) for one in asked.forms(code)] for code in LOCALES}
     for code in codes:
         whole = asked.whole(code)
-        values[f"any_{code}"] = _anything(chosen.get(code) or ())
-        values[f"every_{code}"] = _anything(whole)
+        values[f"any_{code}"] = anything(chosen.get(code) or ())
+        values[f"every_{code}"] = anything(whole)
         values[f"weighed_{code}"] = vector(whole)
         values[f"sum_{code}"] = sum(whole.values())
     for code in both:
         forms = _places(asked.terms[code]).values()
-        values[f"both_{code}"] = " & ".join("(" + _anything(some) + ")" for some in forms)
+        values[f"both_{code}"] = " & ".join("(" + anything(some) + ")" for some in forms)
     return values
 
 
@@ -127,13 +156,19 @@ def _best(
 ) -> Select[Any]:
     arms = (_scored(code, asked, conditions, code in both) for code in codes)
     found = _best_locale(union_all(*arms).cte("matched"))
-    c = found.c
     total: ColumnElement[Any] = literal(0)
     if counted:
         some = select(literal(1)).select_from(found).limit(TOTAL_LIMIT + 1).subquery()
         total = select(func.count()).select_from(some).scalar_subquery()
-    order = (c.named.desc(), c.complete.desc(), c.score.desc(), c.entity, c.record_id)
-    return select(found, total.label("total")).order_by(*order).limit(bindparam("most", type_=Integer))
+    most = select(found, total.label("total")).order_by(*_order(found.c)).limit(bindparam("most", type_=Integer))
+    first = most.subquery("first")
+    place = func.row_number().over(order_by=_order(first.c)).label("place")
+    numbered = select(first, place).subquery("best")
+    return select(numbered, *HELD.c).join_from(numbered, HELD, true(), isouter=True).order_by(numbered.c.place)
+
+
+def _order(c: Any) -> tuple[ColumnElement[Any], ...]:
+    return (c.named.desc(), c.complete.desc(), c.score.desc(), c.entity, c.record_id)
 
 
 def keys(asked: Asked, conditions: ColumnElement[bool], limit: int) -> CTE:
@@ -142,7 +177,7 @@ def keys(asked: Asked, conditions: ColumnElement[bool], limit: int) -> CTE:
     Reading ends with as many texts as that many records can have at most.
     """
     key = (SearchDocument.entity, SearchDocument.record_id)
-    words = {code: _has(literal(_anything(some), Text)) for code, some in asked.everything.items()}
+    words = {code: _has(literal(anything(some), Text)) for code, some in asked.everything.items()}
     arms = (select(*key).where(_matches(code, asked, conditions, words.get(code, false()))) for code in LOCALES)
     texts = union_all(*arms).limit(limit * len(LOCALES)).subquery("texts")
     return select(texts.c.entity, texts.c.record_id).distinct().limit(limit).cte("found")
@@ -181,7 +216,7 @@ def _has(query: ColumnElement[Any]) -> ColumnElement[bool]:
     return SearchDocument.words.bool_op("@@")(cast(query, TSQUERY))
 
 
-def _anything(words: Collection[str]) -> str:
+def anything(words: Collection[str]) -> str:
     """A tsquery for any of the words; for none, one that nothing matches."""
     return " | ".join(quoted(word) for word in words)
 
@@ -240,5 +275,5 @@ def _best_locale(matched: CTE) -> CTE:
         select(matched)
         .ext(distinct_on(c.entity, c.record_id))
         .order_by(c.entity, c.record_id, c.named.desc(), c.complete.desc(), c.score.desc(), c.locale)
-        .cte("best")
+        .cte("found")
     )

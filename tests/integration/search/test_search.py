@@ -94,6 +94,10 @@ class Changing:
         self.questions += 1
         return self.inner.query_vector(text, timeout, guard)
 
+    def settings(self, *asked: Any) -> str:
+        settings: str = self.inner.settings(*asked)
+        return settings
+
     def nearest(self, *asked: Any) -> Any:
         if self.left:
             self.left -= 1

@@ -25,7 +25,7 @@ def at(degrees: float) -> tuple[float, float, float, float]:
 
 def reason(stage: Stage) -> str | None:
     with stage.units() as unit:
-        return stage.vectors.unavailable(unit.session)
+        return stage.vectors.guard(unit.session).reason
 
 
 def test_the_guard_names_the_first_reason_that_holds(stage: Stage) -> None:

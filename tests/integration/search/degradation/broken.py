@@ -60,6 +60,10 @@ class Vectors:
             self._break(refused(), ModelServerFailed("malformed", server="s", request_id="r"))
         return self.inner.query_vector(wording, timeout, guard)
 
+    def settings(self, *asked: Any) -> str:
+        settings: str = self.inner.settings(*asked)
+        return settings
+
     def nearest(self, *asked: Any) -> Any:
         if self.at == "vector leg":
             self._break(OperationalError("select", {}, InsufficientPrivilege()), KeyError("distance"))
