@@ -228,7 +228,7 @@ class Finder:
                 work.notes.leave_out("corrections")
             weight = _weight(plan.words_weight, plan.vector_weight, words.leg.known_idf_mass)
             alone = plan.shape == "vector" and bool(leg.passages)
-            hits = [hit for hit in words.leg.hits if hit.named or not alone]
+            hits = [hit for hit in words.leg.hits if hit.named] if alone else words.leg.hits
             fused = fuse(_scored_words(hits), _scored_passages(leg.passages), weight, extras(plan))
             model = question.vector.query.model if question.vector and leg.ran else None
             ran = Ran(words.query, scope, locale, words.leg, leg, fused, weight, plan, words.corrections, model)
@@ -269,8 +269,8 @@ def _weight(words: float, vector: float, known: float) -> float:
 
 
 def _scored_words(hits: Sequence[KeywordHit]) -> list[Scored]:
-    return [Scored(hit[:2], hit.score, hit.named) for hit in hits]
+    return [(hit[:2], hit.score, hit.named) for hit in hits]
 
 
 def _scored_passages(passages: Sequence[PassageHit]) -> list[Scored]:
-    return [Scored(hit[:2], hit.similarity) for hit in passages]
+    return [(hit[:2], hit.similarity, False) for hit in passages]

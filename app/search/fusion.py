@@ -15,14 +15,9 @@ from app.core.contracts.planning import Plan
 from app.core.fusion import DIGITS, min_max, word_share
 from app.search.engines.ports import Key
 
-
-class Scored(NamedTuple):
-    """A record in one leg. ``first``: it has one of the question's identifiers and comes before all that have none."""
-
-    key: Key
-    score: float
-    first: bool = False
-
+Scored = tuple[Key, float, bool]
+"""A record in one leg: its key, its score, and whether it comes first, since it has one of the question's identifiers.
+Hundreds of them are made for each search, and plain tuples in a third of the time of named ones."""
 
 Place = tuple[int | None, float | None, bool]
 NOWHERE: Place = (None, None, False)

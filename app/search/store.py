@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.core.access.policy import predicate
 from app.core.contracts.conditions import Filter
+from app.core.prepared_store import Prepared, prepared
 from app.core.recent import Recent
 from app.core.registry import Entity
 
@@ -37,7 +38,7 @@ class Records:
     """Reads :class:`Facts`; statements are kept, since to put one together takes longer than to run it."""
 
     def __init__(self) -> None:
-        self._kept: Recent[object, Select[Any]] = Recent(STATEMENTS)
+        self._kept: Recent[object, Prepared] = Recent(STATEMENTS)
 
     def facts(
         self,
@@ -48,11 +49,11 @@ class Records:
         readable: Collection[str] = (),
     ) -> dict[int, Facts]:
         """Facts by id, of the records that are there and pass ``tree``; only ``readable`` fields are told."""
-        statement = self._statement(entity, tree, tuple(name for name in TOLD if name in readable))
-        return {row[0]: Facts(*row[1:]) for row in session.connection().execute(statement, {"ids": list(ids)}).all()}
-
-    def _statement(self, entity: Entity, tree: Filter | None, told: tuple[str, ...]) -> Select[Any]:
-        return self._kept.of((entity.name, tree, told), lambda: _facts(entity, tree, told))
+        told = tuple(name for name in TOLD if name in readable)
+        statement = self._kept.of(
+            (entity.name, tree, told), lambda: prepared(session.connection(), _facts(entity, tree, told))
+        )
+        return {row[0]: Facts(*row[1:]) for row in statement.tuples(session, {"ids": list(ids)})}
 
 
 def _facts(entity: Entity, tree: Filter | None, told: Collection[str]) -> Select[Any]:
@@ -60,7 +61,7 @@ def _facts(entity: Entity, tree: Filter | None, told: Collection[str]) -> Select
     asked = [columns[name] if name in columns and name in told else literal(None) for name in TOLD]
     asked.append(columns["deleted_at"].is_not(None) if "deleted_at" in columns else literal(False))
     return select(columns["id"], *asked).where(
-        columns["id"] == any_(bindparam("ids", type_=ARRAY(BigInteger))),
+        columns["id"] == any_(bindparam("ids", None, ARRAY(BigInteger))),
         predicate(entity, tree),
         *(columns[name] == value for name, value in entity.visible.items()),
     )

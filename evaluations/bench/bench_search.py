@@ -29,6 +29,7 @@ from app.container import Container
 from app.local.home import Home
 from app.local.postgres import LocalPostgres
 from app.search.answer import SearchRequest
+from app.search.beside import beside
 from app.search.engines.ports import KeywordLeg
 from evaluations.bench.corpus import ENTITY
 from evaluations.bench.laboratory import FOLDER_PREFIX, plain
@@ -100,16 +101,12 @@ def recorded(parts: Container, call: Call, asking: Asking) -> list[list[Statemen
 
 def by_hand(connections: Sequence[psycopg.Connection[Any]], statements: Sequence[Sequence[Statement]]) -> None:
     """The same statements, each list in a transaction on a connection of its own, all at the same time."""
-    others = [
-        threading.Thread(target=_send, args=(connection, some))
-        for connection, some in zip(connections[1:], statements[1:], strict=False)
-    ]
-    for thread in others:
-        thread.start()
+    pairs = zip(connections[1:], statements[1:], strict=False)
+    others = [beside(partial(_send, connection, some)) for connection, some in pairs]
     if statements:
         _send(connections[0], statements[0])
-    for thread in others:
-        thread.join()
+    for other in others:
+        other.result()
 
 
 def _send(connection: psycopg.Connection[Any], statements: Sequence[Statement]) -> None:

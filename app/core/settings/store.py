@@ -27,8 +27,7 @@ class Change:
 
 def stored(session: Session, names: Collection[str]) -> Mapping[str, Any]:
     """The stored values among ``names``; a name that holds its default is missing."""
-    rows = session.execute(STORED, {"names": list(names)})
-    return {row.name: row.value for row in rows}
+    return dict(session.connection().execute(STORED, {"names": list(names)}).all())
 
 
 def changes(session: Session) -> Mapping[str, Change]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from math import ceil
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement
@@ -125,7 +126,7 @@ class _Nearest:
         return pgvector_query.passages(self._session, one.target, one.vector, scope, one.locale, limit, exact=exact)
 
     def _grouped(self, rows: Sequence[Any]) -> list[PassageHit]:
-        ordered = sorted(rows, key=lambda row: (row[6], row[0], row[1]))  # distance, entity, record
+        ordered = sorted(rows, key=itemgetter(6, 0, 1))  # distance, entity, record
         best: dict[tuple[str, int], Any] = {}
         for row in ordered:
             if len(best) == self._window:

@@ -29,6 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session, aliased
 
 from app.core.documents.models import SearchDocument
+from app.core.prepared_store import Prepared, prepared
 from app.core.recent import Recent
 from app.core.unit import BEGUN
 from app.embeddings.indexes.pgvector import operator
@@ -67,10 +68,9 @@ def passages(
     Rows have entity, record_id, locale, start, end, current and distance, nearest first, ties by entity, id, locale
     and passage. ``exact`` reads every vector in scope instead of the index.
     """
-    statement = _kept(target, scope, locale is not None, exact)
+    statement = _kept(session, target, scope, locale is not None, exact)
     bound = {"asked": written(vector), "place": locale, "most": limit}
-    values = {name: value for name, value in bound.items() if value is not None}
-    return session.connection().execute(statement, values).all()
+    return statement.tuples(session, {name: value for name, value in bound.items() if value is not None})
 
 
 def written(vector: Sequence[float]) -> str:
@@ -87,14 +87,19 @@ def _written(vector: tuple[float, ...]) -> str:
     return f"[{','.join([f'{number:.9g}' for number in vector])}]"
 
 
-_STATEMENTS: Recent[object, tuple[Select[Any], Mapping[str, ColumnElement[bool]]]] = Recent(256)
+_STATEMENTS: Recent[object, tuple[Prepared, Mapping[str, ColumnElement[bool]]]] = Recent(256)
 """Statements by where they look. To put one together takes longer than to run it; the vector, the locale and the limit
 are bound to it. Its conditions are held with it, so that no other can have the same ``id`` meanwhile."""
 
 
-def _kept(target: Target, scope: Mapping[str, ColumnElement[bool]], localised: bool, exact: bool) -> Select[Any]:
+def _kept(
+    session: Session, target: Target, scope: Mapping[str, ColumnElement[bool]], localised: bool, exact: bool
+) -> Prepared:
+    def make() -> tuple[Prepared, Mapping[str, ColumnElement[bool]]]:
+        return prepared(session.connection(), _statement(target, scope, localised, exact)), dict(scope)
+
     key = (target, localised, exact, tuple((entity, id(condition)) for entity, condition in scope.items()))
-    return _STATEMENTS.of(key, lambda: (_statement(target, scope, localised, exact), dict(scope)))[0]
+    return _STATEMENTS.of(key, make)[0]
 
 
 def _statement(target: Target, scope: Mapping[str, ColumnElement[bool]], localised: bool, exact: bool) -> Select[Any]:
@@ -141,7 +146,7 @@ def _arm(target: Target, entity: str, condition: ColumnElement[bool], localised:
             has_locale() if localised else true(),
         )
         .order_by(order)
-        .limit(bindparam("most", type_=Integer))
+        .limit(bindparam("most", None, Integer))
     )
 
 
@@ -150,7 +155,7 @@ def distance_to(target: Target) -> ColumnElement[Any]:
     length = int(target.dimensions)
     distance: ColumnElement[Any] = literal_column(f"(embeddings.embedding::vector({length}))").op(
         operator(target.similarity), return_type=Float()
-    )(cast(bindparam("asked", type_=String), Vector(length)))
+    )(cast(bindparam("asked", None, String), Vector(length)))
     return distance
 
 
@@ -177,7 +182,7 @@ def has_locale() -> ColumnElement[bool]:
         .where(
             other.entity == Embedding.entity,
             other.record_id == Embedding.record_id,
-            other.locale == bindparam("place", type_=String),
+            other.locale == bindparam("place", None, String),
         )
         .correlate(Embedding)
     )

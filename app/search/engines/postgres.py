@@ -55,7 +55,7 @@ from app.search.engines.ranking import (
     weights_of,
 )
 from app.search.engines.schema import PostgresWords, RowFilters
-from app.search.engines.statements import statement_of
+from app.search.engines.statements import prepared_of
 from app.search.matching import ParsedQuery
 
 SCOPES = 1024
@@ -100,7 +100,7 @@ class PostgresEngine:
         if not rows and not query.identifiers and only_stop_words:
             return self._titles(session, query, scope, locale, window)
         hits = ranked(rows)
-        shared = [share(asked, statistics, row.locale, row.held, row.names) for row in rows[:COVERED]]
+        shared = [share(asked, statistics, row[2], *row[8:10]) for row in rows[:COVERED]]
         return KeywordLeg(
             hits=[*(hit._replace(coverage=share) for hit, share in zip(hits, shared, strict=False)), *hits[COVERED:]],
             total=min(total, TOTAL_LIMIT),
@@ -149,7 +149,7 @@ class PostgresEngine:
         """
         if not is_wide(asked.weights, statistics):
             rows = best(session, asked, conditions, asked.everything, window, counted=True)
-            return rows, rows[0].total if rows else 0
+            return rows, rows[0][6] if rows else 0
         chosen = rarest(asked.weights, statistics)
         while True:
             rows = best(session, asked, conditions, chosen, window, counted=False)
@@ -191,8 +191,8 @@ class PostgresEngine:
         for entity, record in keys:
             if entity in scope:
                 wanted[f"records_{entities.index(entity)}"].append(record)
-        statement = statement_of(conditions, _documents, entities)
-        return [FoundDocument(*row) for row in session.connection().execute(statement, wanted).all()]
+        rows = prepared_of(session, conditions, _documents, entities).tuples(session, wanted)
+        return [FoundDocument(*row) for row in rows]
 
     def matching(
         self, session: Session, words: Mapping[str, AbstractSet[str]], lexemes: Mapping[str, Sequence[str]]
@@ -253,7 +253,7 @@ class PostgresEngine:
 def _documents(conditions: ColumnElement[bool], entities: Sequence[str]) -> Select[str, int, str, str, str]:
     """Texts of the records that are bound to one list for each entity: in one of pairs the planner sees no key."""
     one = SearchDocument
-    lists = (bindparam(f"records_{at}", type_=ARRAY(BigInteger)) for at in range(len(entities)))
+    lists = (bindparam(f"records_{at}", None, ARRAY(BigInteger)) for at in range(len(entities)))
     wanted = (
         and_(one.entity == entity, one.record_id == any_(records))
         for entity, records in zip(entities, lists, strict=True)

@@ -42,7 +42,7 @@ from app.search.engines.ports import TOTAL_LIMIT
 from app.search.engines.postgres_demands import coded, covered, demanded
 from app.search.engines.postgres_words import is_beginning, quoted
 from app.search.engines.ranking import ALL_TERMS_FIRST, LocaleTerms, Weights, typed
-from app.search.engines.statements import statement_of
+from app.search.engines.statements import prepared_of
 from app.search.matching import ParsedQuery, parse_query
 
 PLACES = 268_435_456
@@ -61,6 +61,7 @@ HELD = (
     where d.entity = best.entity and d.locale = best.locale
         and d.record_id = case when best.place <= {COVERED} then best.record_id end
     """)
+    .bindparams(*(bindparam(name, None) for name in ("names", *(f"forms_{code}" for code in LOCALES))))
     .columns(column("held", ARRAY(Boolean)), column("names", ARRAY(Text)))
     .lateral("best_held")
 )
@@ -122,8 +123,10 @@ def best(
     if not codes:
         return []
     shape = (codes, both, counted)
-    statement = statement_of(conditions, _plain, *shape) if asked.is_plain else _best(asked, conditions, *shape)
-    return session.connection().execute(statement, _values(asked, chosen, codes, both, window)).all()
+    values = _values(asked, chosen, codes, both, window)
+    if asked.is_plain:
+        return prepared_of(session, conditions, _plain, *shape).tuples(session, values)
+    return session.connection().execute(_best(asked, conditions, *shape), values).all()
 
 
 def _plain(
@@ -160,7 +163,7 @@ def _best(
     if counted:
         some = select(literal(1)).select_from(found).limit(TOTAL_LIMIT + 1).subquery()
         total = select(func.count()).select_from(some).scalar_subquery()
-    most = select(found, total.label("total")).order_by(*_order(found.c)).limit(bindparam("most", type_=Integer))
+    most = select(found, total.label("total")).order_by(*_order(found.c)).limit(bindparam("most", None, Integer))
     first = most.subquery("first")
     place = func.row_number().over(order_by=_order(first.c)).label("place")
     numbered = select(first, place).subquery("best")
@@ -209,7 +212,7 @@ def _scored(code: str, asked: Asked, conditions: ColumnElement[bool], both: bool
 
 
 def _text(name: str) -> ColumnElement[Any]:
-    return bindparam(name, type_=Text)
+    return bindparam(name, None, Text)
 
 
 def _has(query: ColumnElement[Any]) -> ColumnElement[bool]:
@@ -244,7 +247,7 @@ def _score(code: str, asked: Asked) -> ColumnElement[Any]:
     roughly = func.ts_rank(ROUGHLY, SearchDocument.words, cast(_text(f"every_{code}"), TSQUERY), 1)
     weighed = SearchDocument.impacts.op("<#>", return_type=Float())(cast(_text(f"weighed_{code}"), Impacts))
     score: ColumnElement[Any] = case(
-        (SearchDocument.impacts.is_(None), roughly * bindparam(f"sum_{code}", type_=Float)), else_=-weighed
+        (SearchDocument.impacts.is_(None), roughly * bindparam(f"sum_{code}", None, Float)), else_=-weighed
     )
     for word, weight in (asked.weights.get(code) or {}).items():
         if is_beginning(word):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from app.search.engines.ports import KeywordHit
@@ -62,11 +63,8 @@ def weights_of(terms: Mapping[str, LocaleTerms], statistics: Statistics) -> Weig
 
 def ranked(rows: Sequence[Row]) -> list[KeywordHit]:
     """The hits of rows that come best first: the score says so too, where both of two terms stand together."""
-    top = max((row[5] for row in rows), default=0.0)
-    return [
-        KeywordHit(entity, record_id, locale, score + (top if complete else 0.0), named)
-        for entity, record_id, locale, named, complete, score, *_ in rows
-    ]
+    top = max(map(itemgetter(5), rows), default=0.0)
+    return [KeywordHit(row[0], row[1], row[2], row[5] + top if row[4] else row[5], row[3]) for row in rows]
 
 
 def is_wide(weights: Weights, statistics: Statistics) -> bool:

@@ -14,7 +14,7 @@ from app.search.answer import SearchRequest
 from app.search.budget import Budget
 from app.search.engines.ports import KeywordHit, KeywordLeg
 from app.search.explain import Ran
-from app.search.fusion import Scored, fuse
+from app.search.fusion import fuse
 from app.search.legs import VectorLeg
 from app.search.matching import parse_question
 from app.search.options import Options
@@ -51,7 +51,7 @@ def ran(coverages: list[float | None], cosine: float | None = None, known: float
     hits = [KeywordHit("e", n, "en", 9.0 - n, coverage=share) for n, share in enumerate(coverages)]
     passages = () if cosine is None else (PassageHit("e", 0, "en", cosine, 0, 1, True),)
     vectors = VectorLeg(passages, ran=cosine is not None, **leg)
-    fused = fuse([Scored(hit.key, hit.score) for hit in hits], [], 0.5)
+    fused = fuse([(hit.key, hit.score, False) for hit in hits], [], 0.5)
     words = KeywordLeg(hits, len(hits), known)
     return Ran(parse_question("x"), {}, None, words, vectors, fused, 0.5)
 
