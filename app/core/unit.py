@@ -71,7 +71,7 @@ class Units:
                 unit = Unit(session, origin=origin or self.origin())
                 try:
                     if begin:
-                        connection.exec_driver_sql(begin)
+                        session.connection().exec_driver_sql(begin)
                         session.info[BEGUN] = begin
                     yield unit
                     session.commit()
