@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from app.core.unit import Isolation, Unit, Units
+from app.core.unit import Isolation, Origin, Unit, Units
 
 TAG = "/* history */"
 """Marks the statements of the observer, so that no fault hits them."""
@@ -170,11 +170,13 @@ class RecordedUnits(Units):
         self.alive = alive
 
     @contextmanager
-    def __call__(self, isolation: Isolation = "READ COMMITTED") -> Iterator[Unit]:
+    def __call__(
+        self, isolation: Isolation = "READ COMMITTED", origin: Origin | None = None, begin: str | None = None
+    ) -> Iterator[Unit]:
         self.alive()
         looked: Looked | None = None
         try:
-            with super().__call__(isolation) as unit:
+            with super().__call__(isolation, origin, begin) as unit:
                 yield unit
                 looked = self.history.look(unit.session)
         except BaseException:
