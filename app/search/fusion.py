@@ -73,7 +73,7 @@ def fuse(
     leg whose scores are all equal says 1 for each of its hits (`seed-facts.md` 8).
     """
     share = word_share(words, vectors, word_weight)
-    rest, adds = 1 - share, extra if extra else None
+    rest, adds = 1 - share, extra or None
     by_words, by_meaning = _placed(words), _placed(vectors)
     order = []
     for key in by_words | by_meaning:

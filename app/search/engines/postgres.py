@@ -102,7 +102,7 @@ class PostgresEngine:
         hits = ranked(rows)
         shared = [share(asked, statistics, row[2], *row[8:10]) for row in rows[:COVERED]]
         return KeywordLeg(
-            hits=[*(hit._replace(coverage=share) for hit, share in zip(hits, shared, strict=False)), *hits[COVERED:]],
+            hits=[*(hit._replace(coverage=part) for hit, part in zip(hits, shared, strict=False)), *hits[COVERED:]],
             total=min(total, TOTAL_LIMIT),
             capped=total > TOTAL_LIMIT,
             known_idf_mass=known_idf_mass(typed(terms, query.typed), query.unbroken, statistics),

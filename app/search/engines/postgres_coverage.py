@@ -13,23 +13,20 @@ from app.core.clock import Clock
 from app.core.contracts.conditions import Filter
 from app.core.contracts.words import WordHit, WordMatches
 from app.search.engines.ports import KeywordHit, SearchEngine
-from app.search.engines.postgres_matched import Asked, anything
+from app.search.engines.postgres_matched import NAMED, Asked, anything, having
 from app.search.engines.postgres_words import Counts, Lexemes, quoted
 from app.search.engines.ranking import Statistics, significant
 from app.search.engines.schema import configuration
 from app.search.matching import parse_query, words_of
 
-HELD = """
-select array(select v.words @@ cast(q.query as tsquery)
-    from unnest(cast(:queries as text[])) with ordinality as q (query, place) order by q.place)
+HELD = f"""
+select {having("v.words", "unnest(cast(:queries as text[]))")}
 from unnest(cast(:texts as text[])) with ordinality as t (text, place)
 cross join lateral (select to_tsvector(cast(:configuration as regconfig), t.text) as words offset 0) v
 order by t.place
 """
-SHARES = text("""
-select array(select d.words @@ cast(q.query as tsquery)
-        from jsonb_array_elements_text(cast(c.queries as jsonb)) with ordinality as q (query, place) order by q.place),
-    array(select unnest(d.identifiers) intersect select unnest(cast(:names as text[])))
+SHARES = text(f"""
+select {having("d.words", "jsonb_array_elements_text(cast(c.queries as jsonb))")}, {NAMED}
 from unnest(cast(:entities as text[]), cast(:ids as bigint[]), cast(:locales as text[]), cast(:queries as text[]))
     with ordinality as c (entity, record_id, locale, queries, place)
 left join search_documents d on (d.entity, d.record_id, d.locale) = (c.entity, c.record_id, c.locale)
@@ -41,13 +38,13 @@ def shares(session: Session, asked: Asked, hits: Sequence[KeywordHit], statistic
     """The :func:`share` of each hit."""
     if not hits:
         return []
-    queries = {code: json.dumps([anything(one) for one in asked.forms(code)]) for code in {hit.locale for hit in hits}}
+    queries = {code: json.dumps([anything(one) for one in forms]) for code, forms in asked.forms.items()}
     values = {
         "names": list(asked.names),
         "entities": [hit.entity for hit in hits],
         "ids": [hit.record_id for hit in hits],
         "locales": [hit.locale for hit in hits],
-        "queries": [queries[hit.locale] for hit in hits],
+        "queries": [queries.get(hit.locale, "[]") for hit in hits],
     }
     found = session.execute(SHARES, values).all()
     return [share(asked, statistics, hit.locale, held, named) for hit, (held, named) in zip(hits, found, strict=True)]
@@ -59,7 +56,7 @@ def share(asked: Asked, statistics: Statistics, locale: str, held: Sequence[bool
     ``held`` says so of each term that was typed, ``named`` are the identifiers that it has. A word that no text has
     counts, and is missing everywhere.
     """
-    weights = [max(statistics.lexeme_idf(locale, word) for word in one) for one in asked.forms(locale)]
+    weights = [max(statistics.lexeme_idf(locale, word) for word in one) for one in asked.forms.get(locale, [])]
     whole = sum(weights) + sum(asked.names.values())
     has = sum(weight for weight, here in zip(weights, held, strict=True) if here)
     return (has + sum(asked.names[name] for name in named)) / whole if whole else 0.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import (
@@ -51,12 +52,20 @@ ROUGHLY = cast(literal(list(EVEN)), ARRAY(Float(24)))
 
 COVERED = 5
 """So many of the best hits say how much of the question they have (`search-measured.md` 6)."""
+
+
+def having(words: str, queries: str) -> str:
+    """SQL for which of a set of queries a tsvector has, as an array in their order."""
+    asked = f"{queries} with ordinality as q (query, place)"
+    return f"array(select {words} @@ cast(q.query as tsquery) from {asked} order by q.place)"
+
+
+NAMED = "array(select unnest(d.identifiers) intersect select unnest(cast(:names as text[])))"
+"""Which of the question's identifiers a text has."""
 FORMS = " ".join(f"when '{code}' then cast(:forms_{code} as text[])" for code in LOCALES)
 HELD = (
     text(f"""
-    select array(select d.words @@ cast(q.query as tsquery)
-            from unnest(case best.locale {FORMS} end) with ordinality as q (query, place) order by q.place) as held,
-        array(select unnest(d.identifiers) intersect select unnest(cast(:names as text[]))) as names
+    select {having("d.words", f"unnest(case best.locale {FORMS} end)")} as held, {NAMED} as names
     from search_documents d
     where d.entity = best.entity and d.locale = best.locale
         and d.record_id = case when best.place <= {COVERED} then best.record_id end
@@ -92,9 +101,10 @@ class Asked:
             return False
         return not any(is_beginning(word) for words in self.terms.values() for word in words)
 
-    def forms(self, code: str) -> list[list[str]]:
-        """The lexemes of each term that was typed, in a locale."""
-        return list(_places(typed(self.terms, self.query.typed).get(code, {})).values())
+    @cached_property
+    def forms(self) -> Mapping[str, list[list[str]]]:
+        """The lexemes of each term that was typed, by locale."""
+        return {code: list(_places(words).values()) for code, words in typed(self.terms, self.query.typed).items()}
 
     def whole(self, code: str) -> dict[str, float]:
         """The lexemes of a locale that are no beginnings, and what they weigh."""
@@ -112,7 +122,8 @@ def best(
     """The best ``window`` records, in their best locale each; ``counted``: each row with the number of all that are
     looked at, up to one more than is counted.
 
-    The first :data:`COVERED` say what of the question they have: ``held`` for the forms of each term, ``names`` of its
+    Rows have entity, record_id, locale, named, complete, score, total, place, held and names. The first
+    :data:`COVERED` say what of the question they have: ``held`` for the forms of each term, ``names`` of its
     identifiers. To ask for that afterwards takes as long as to find the texts of a small index.
 
     Only what hardly any question has (operators, rules that remove hits, identifiers, beginnings) makes a statement of
@@ -141,7 +152,7 @@ def _values(
 ) -> dict[str, object]:
     """What is bound to the named places of a statement."""
     values: dict[str, object] = {"most": window, "names": list(asked.names)}
-    values |= {f"forms_{code}": [anything(one) for one in asked.forms(code)] for code in LOCALES}
+    values |= {f"forms_{code}": [anything(one) for one in asked.forms.get(code, [])] for code in LOCALES}
     for code in codes:
         whole = asked.whole(code)
         values[f"any_{code}"] = anything(chosen.get(code) or ())
