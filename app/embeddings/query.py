@@ -45,12 +45,12 @@ class VectorQueries:
         self._questions = QuestionVectors()
         self._filters: Recent[tuple[str, Filter | None], ColumnElement[bool]] = Recent(FILTERS_KEPT)
 
-    def guard(self, session: Session) -> Guard:
+    def guard(self, session: Session, export: bool = False) -> Guard:
         """See the contract; one statement beside the setting."""
         if not self._enabled(session):
             return Guard("disabled")
-        serving = serving_store.guarded(session)
-        return Guard(_reason(serving), serving)
+        serving = serving_store.guarded(session, export)
+        return Guard(_reason(serving), serving, serving.snapshot if serving else None)
 
     def known_vector(self, text: str, guard: Guard) -> QueryVector | None:
         """See the contract."""

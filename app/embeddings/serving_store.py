@@ -18,7 +18,7 @@ select s.space_id, s.epoch, s.model_key, s.suspended_reason, s.dimensions, s.sim
     cross join lateral (select from embeddings e
         where e.entity = d.entity and e.record_id = d.record_id and e.locale = d.locale and e.space_id = s.space_id
         limit 1) e
-    where d.embeddable limit 1)
+    where d.embeddable limit 1), case when :export then pg_export_snapshot() end
 from serving s join vector_spaces v on v.id = s.space_id
 """)
 """The limit inside keeps the last column a walk over documents that ends at the first hit; a plain semi-join would read
@@ -29,7 +29,7 @@ CURRENT = text("select space_id, epoch, suspended_reason, dimensions, similarity
 @dataclass(frozen=True)
 class Guarded:
     """The serving row with the declaration that its space stores. ``fits``: both say the same length of a vector;
-    ``filled``: a document has a vector in the space."""
+    ``filled``: a document has a vector in the space; ``snapshot``: the name that this was exported under, if it was."""
 
     space_id: int
     epoch: int
@@ -40,6 +40,7 @@ class Guarded:
     fits: bool
     declaration: Mapping[str, Any]
     filled: bool
+    snapshot: str | None
 
     @property
     def profile(self) -> Profile:
@@ -57,9 +58,9 @@ class Current:
     similarity: str
 
 
-def guarded(session: Session) -> Guarded | None:
-    """None before the first model was set up."""
-    row = session.execute(GUARDED).one_or_none()
+def guarded(session: Session, export: bool = False) -> Guarded | None:
+    """None before the first model was set up. ``export``: give the snapshot a name in the same statement."""
+    row = session.execute(GUARDED, {"export": export}).one_or_none()
     return None if row is None else Guarded(*row)
 
 

@@ -100,8 +100,9 @@ class Finder:
         try:
             with self._units("REPEATABLE READ") as unit:
                 options = self._defaults.options(unit.session)
-                vectors = work.strategy.vectors
-                guard = vectors.guard(unit.session) if vectors is not None and options.orchestration else Guard()
+                vectors, guard = work.strategy.vectors, Guard()
+                if vectors is not None and options.orchestration:
+                    guard = vectors.guard(unit.session, export=not work.may_be_deep)
                 if not work.may_be_deep:
                     work = self._ruled(work, options, guard)
                     question = self._known(work, guard)

@@ -102,7 +102,8 @@ class Legs:
         vector = question.vector
         if vector is None:
             return lambda: VectorLeg(degraded=question.degraded, disabled=question.disabled)
-        snapshot, budget = export_snapshot(session), vector.budget
+        snapshot = (vector.seen and vector.seen.snapshot) or export_snapshot(session)
+        budget = vector.budget
         leave = Leave(lambda: budget.left(LEGS_UNTIL))
         settings, known = vector.search.settings(vector.query, window), dict(session.info)
 

@@ -20,10 +20,12 @@ class Guard:
     """What a search may expect of vectors: why there are none, or what serves as the guard saw it.
 
     ``serving`` means something to the vectors alone; it is handed back to them, so that it is not read again.
+    ``snapshot``: the name under which another transaction sees what the guard saw, where it was asked to export that.
     """
 
     reason: Unavailability | None = None
     serving: object = None
+    snapshot: str | None = None
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,9 @@ class ServingChanged(Exception):
 class VectorSearch(Protocol):
     """The vector half of search. ``session`` is a SQLAlchemy session in the search's own snapshot."""
 
-    def guard(self, session: Any) -> Guard:
-        """The guard (`seed-facts.md` 6): the first reason that holds, in its order, or what serves."""
+    def guard(self, session: Any, export: bool = False) -> Guard:
+        """The guard (`seed-facts.md` 6): the first reason that holds, in its order, or what serves. It may export its
+        snapshot in the same round trip, where there is something to look for in it."""
         ...
 
     def known_vector(self, text: str, guard: Guard) -> QueryVector | None:

@@ -147,12 +147,14 @@ class PostgresEngine:
         Where very many match, those with one of the rarest words are ranked first. What the last of a full window
         reaches tells which words a text must have to come before it; mostly they have been looked at already.
         """
-        if not is_wide(asked.weights, statistics):
-            rows = best(session, asked, conditions, asked.everything, window, counted=True)
-            return rows, rows[0][6] if rows else 0
-        chosen = rarest(asked.weights, statistics)
+        chosen = {code: set(words) for code, words in asked.terms.items()}
+        if is_wide(asked.weights, statistics):
+            chosen = rarest(asked.weights, statistics)
         while True:
-            rows = best(session, asked, conditions, chosen, window, counted=False)
+            whole = all(len(chosen[code]) == len(words) for code, words in asked.terms.items())
+            rows = best(session, asked, conditions, chosen, window, counted=whole)
+            if whole:
+                return rows, rows[0][6] if rows else 0
             needed = necessary(asked.weights, least(rows, window))
             if all(needed[code] <= chosen[code] for code in chosen):
                 break

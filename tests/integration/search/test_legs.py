@@ -37,8 +37,8 @@ class Watched:
     def __init__(self, stage: Stage, before: Any = nothing, looking: Any = nothing) -> None:
         self.inner, self.before, self.looking, self.timeouts = stage.vectors, before, looking, list[float]()
 
-    def guard(self, session: Any) -> Any:
-        return self.inner.guard(session)
+    def guard(self, session: Any, export: bool = False) -> Any:
+        return self.inner.guard(session, export)
 
     def known_vector(self, *asked: Any) -> Any:
         """Every question is asked of the model."""

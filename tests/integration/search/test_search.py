@@ -84,8 +84,8 @@ class Changing:
     def __init__(self, stage: Stage, times: int) -> None:
         self.inner, self.left, self.questions = stage.vectors, times, 0
 
-    def guard(self, session: Any) -> Any:
-        return self.inner.guard(session)
+    def guard(self, session: Any, export: bool = False) -> Any:
+        return self.inner.guard(session, export)
 
     def known_vector(self, *asked: Any) -> Any:
         """Every question is asked of the model."""

@@ -45,10 +45,10 @@ class Vectors:
     def __init__(self, inner: Any, at: str, state: str, patience: Patience) -> None:
         self.inner, self.at, self.state, self.patience = inner, at, state, patience
 
-    def guard(self, session: Any) -> Guard:
+    def guard(self, session: Any, export: bool = False) -> Guard:
         if self.state == "absent":
             return Guard("no_vectors" if self.at == "embedder" else "disabled")
-        found: Guard = self.inner.guard(session)
+        found: Guard = self.inner.guard(session, export)
         return found
 
     def known_vector(self, *asked: Any) -> Any:
